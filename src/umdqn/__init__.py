@@ -1,0 +1,28 @@
+"""Distributional reinforcement learning with continuous, valid laws of the return.
+
+import umdqn
+run = umdqn.train("grid-world", "umdqn-c", preset="tuned", steps=20_000)
+law = run.law([2, 6])[0]
+law.mean, law.cdf(0.5), law.quantile(0.05), law.cvar(0.1)
+"""
+
+from umdqn.agents import ALGORITHMS
+from umdqn.envs import ENVIRONMENTS
+from umdqn.laws import Law
+from umdqn.runs import Config, Run, configure, load, train
+from umdqn.types import Domain, UmdqnError
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ALGORITHMS",
+    "ENVIRONMENTS",
+    "Config",
+    "Domain",
+    "Law",
+    "Run",
+    "UmdqnError",
+    "configure",
+    "load",
+    "train",
+]

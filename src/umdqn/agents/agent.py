@@ -1,0 +1,143 @@
+"""The agent as a pure triple `init / act / learn` over a state that is a value (algorithm 1)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, PyTree
+
+from umdqn.laws import Head, Law, Representation, bellman
+from umdqn.metrics import Metric
+from umdqn.networks import MlpTorso
+from umdqn.types import Domain, EnvSpec, Key, Transition
+
+
+class Network(eqx.Module):
+    """Torso and head: from one observation to laws."""
+
+    torso: MlpTorso
+    head: Head
+
+    def laws(self, observation: Float[Array, "..."]) -> Law:
+        """The laws of all actions, on a leading axis."""
+        return self.head.laws(self.torso(observation))
+
+    def law(self, observation: Float[Array, "..."], action: Int[Array, ""]) -> Law:
+        """The law of one action."""
+        return self.head.law(self.torso(observation), action)
+
+
+class AgentState(NamedTuple):
+    """All that learning changes."""
+
+    params: PyTree
+    target_params: PyTree
+    optimiser: PyTree
+    updates: Int[Array, ""]
+
+
+@dataclasses.dataclass(frozen=True)
+class Agent:
+    """A representation trained with a metric."""
+
+    spec: EnvSpec
+    domain: Domain
+    representation: Representation
+    metric: Metric
+    torso: tuple[int, ...]
+    optimiser: optax.GradientTransformation
+    sync_every: int
+    """Updates between two copies of the parameters into the target network."""
+    network: Callable[[PyTree], Network] = dataclasses.field(init=False)
+    """The network with given parameters."""
+
+    def __post_init__(self) -> None:
+        template = eqx.filter_eval_shape(self._fresh_network, jax.random.key(0))
+        static = eqx.filter(template, lambda leaf: not isinstance(leaf, jax.ShapeDtypeStruct))
+        object.__setattr__(self, "network", lambda params: eqx.combine(params, static))
+
+    def _fresh_network(self, key: Key) -> Network:
+        torso_key, head_key = jax.random.split(key)
+        torso = MlpTorso(self.spec, self.torso, torso_key)
+        actions = self.spec.num_actions
+        head = self.representation.build(self.torso[-1], actions, self.domain, head_key)
+        return Network(torso, head)
+
+    def init(self, key: Key) -> AgentState:
+        """A fresh state; the target network starts equal to the main one."""
+        params = eqx.filter(self._fresh_network(key), eqx.is_array)
+        return AgentState(params, params, self.optimiser.init(params), jnp.int32(0))
+
+    def laws(self, params: PyTree, observation: Float[Array, "..."]) -> Law:
+        """The laws of all actions, on a leading axis."""
+        return self.network(params).laws(observation)
+
+    def greedy(self, params: PyTree, observation: Float[Array, "..."]) -> Int[Array, ""]:
+        """The action of largest expected return."""
+        return best_action(self.laws(params, observation))
+
+    def act(
+        self,
+        params: PyTree,
+        observation: Float[Array, "..."],
+        epsilon: Float[Array, ""] | float,
+        key: Key,
+    ) -> Int[Array, ""]:
+        """Epsilon-greedy action; the network is not evaluated where the action is random."""
+        coin, choice = jax.random.split(key)
+        return jax.lax.cond(
+            jax.random.uniform(coin) < epsilon,
+            lambda: jax.random.randint(choice, (), 0, self.spec.num_actions),
+            lambda: self.greedy(params, observation),
+        )
+
+    def loss(
+        self,
+        params: PyTree,
+        target_params: PyTree,
+        batch: Transition,
+        key: Key,
+    ) -> Float[Array, ""]:
+        """Average distance of the predicted laws from their Bellman targets."""
+        network, target_network = self.network(params), self.network(target_params)
+        points = self.metric.draw(key, self.domain)
+
+        def one(transition: Transition) -> Float[Array, ""]:
+            next_laws = target_network.laws(transition.next_observation)
+            target = bellman(
+                next_laws[best_action(next_laws)],
+                transition.reward,
+                transition.discount,
+                self.metric.terminal(transition.reward, self.domain),
+            )
+            prediction = network.law(transition.observation, transition.action)
+            return self.metric(target, prediction, points, self.domain)
+
+        return jnp.mean(jax.vmap(one)(batch))
+
+    def learn(
+        self, state: AgentState, batch: Transition, key: Key
+    ) -> tuple[AgentState, Float[Array, ""]]:
+        """One update from a batch, and its loss."""
+        loss, gradient = jax.value_and_grad(self.loss)(
+            state.params, state.target_params, batch, key
+        )
+        steps, optimiser = self.optimiser.update(gradient, state.optimiser, state.params)
+        params = optax.apply_updates(state.params, steps)
+        updates = state.updates + 1
+        sync = updates % self.sync_every == 0
+        target_params = jax.tree.map(
+            lambda new, old: jnp.where(sync, new, old), params, state.target_params
+        )
+        return AgentState(params, target_params, optimiser, updates), loss
+
+
+def best_action(laws: Law) -> Int[Array, ""]:
+    """The action whose law has the largest mean; the first one on a tie."""
+    return jnp.argmax(jax.vmap(lambda law: law.mean)(laws))

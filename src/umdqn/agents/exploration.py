@@ -1,0 +1,29 @@
+"""Exploration schedules."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from umdqn.types import check
+
+
+@dataclasses.dataclass(frozen=True)
+class EpsilonGreedy:
+    """`epsilon = end + (start - end) exp(-step / decay)`."""
+
+    start: float = 1.0
+    end: float = 0.01
+    decay: float = 10_000.0
+    """Steps in which the distance to `end` shrinks by a factor e."""
+
+    def __post_init__(self) -> None:
+        check(0 <= self.start <= 1, "start", self.start, "from 0 to 1")
+        check(0 <= self.end <= 1, "end", self.end, "from 0 to 1")
+        check(self.decay > 0, "decay", self.decay, "above 0")
+
+    def epsilon(self, step: Int[Array, ""]) -> Float[Array, ""]:
+        """Probability of a random action at `step`."""
+        return self.end + (self.start - self.end) * jnp.exp(-step / self.decay)

@@ -1,0 +1,36 @@
+"""The optimiser, as configuration."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import optax
+
+from umdqn.types import check
+
+
+@dataclasses.dataclass(frozen=True)
+class Adam:
+    """Adam after clipping of the gradient's global norm."""
+
+    learning_rate: float = 1e-4
+    epsilon: float = 1e-5
+    clip: float = 1.0
+    """Largest global norm of a gradient."""
+    schedule: Literal["constant", "cosine"] = "constant"
+    """`cosine` lets the learning rate fall to 0 over the run."""
+
+    def __post_init__(self) -> None:
+        check(self.learning_rate > 0, "learning_rate", self.learning_rate, "above 0")
+        check(self.epsilon > 0, "epsilon", self.epsilon, "above 0")
+        check(self.clip > 0, "clip", self.clip, "above 0")
+
+    def build(self, updates: int) -> optax.GradientTransformation:
+        """The gradient transformation of a run of `updates` updates."""
+        rates = {
+            "constant": lambda: self.learning_rate,
+            "cosine": lambda: optax.cosine_decay_schedule(self.learning_rate, max(updates, 1)),
+        }
+        adam = optax.adam(rates[self.schedule](), eps=self.epsilon)
+        return optax.chain(optax.clip_by_global_norm(self.clip), adam)

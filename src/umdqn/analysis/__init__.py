@@ -1,0 +1,21 @@
+"""Analysis: exact and Monte Carlo laws, accuracy, figures. Reads runs and nothing else."""
+
+from umdqn.analysis.accuracy import Distances, distances, summarise, truth
+from umdqn.analysis.exact import exact_laws, optimal_actions, optimal_policy, optimal_values
+from umdqn.analysis.monte_carlo import monte_carlo_returns
+from umdqn.analysis.reports import accuracy_report, draw_laws, evaluation_report
+
+__all__ = [
+    "Distances",
+    "accuracy_report",
+    "distances",
+    "draw_laws",
+    "evaluation_report",
+    "exact_laws",
+    "monte_carlo_returns",
+    "optimal_actions",
+    "optimal_policy",
+    "optimal_values",
+    "summarise",
+    "truth",
+]

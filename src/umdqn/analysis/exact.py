@@ -1,0 +1,112 @@
+"""Exact laws of the grid world's returns: Gaussian mixtures by forward propagation.
+
+The return of an episode that ends after T steps at the target or the trap (o = +1 or -1) is
+`N(gamma^(T-1) o, std^2 sum_{t<T} gamma^(2t))`, so the law of Z(s, a) is a mixture over (T, o).
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from umdqn.envs import grid_world as grid
+from umdqn.laws import GaussianMixture
+
+Policy = np.ndarray
+"""Probabilities of actions, one row a state, in the order of `grid_world.STATES`."""
+
+# With discount 0.5 what comes later than this is below float precision.
+_HORIZON = 80
+_TIE = 1e-9
+
+
+def _model() -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of the next state [S, A, S], and of ending at the trap or target [S, A, 2]."""
+    index = {state: i for i, state in enumerate(grid.STATES)}
+    shape = (len(grid.STATES), len(grid.ACTIONS))
+    moves, ends = np.zeros((*shape, len(grid.STATES))), np.zeros((*shape, 2))
+    for state, i in index.items():
+        for action in range(shape[1]):
+            for cell, probability in grid.arrivals(state, action).items():
+                if cell in index:
+                    moves[i, action, index[cell]] += probability
+                else:
+                    ends[i, action, int(cell == grid.TARGET)] += probability
+    return moves, ends
+
+
+def optimal_values(discount: float = grid.DISCOUNT) -> np.ndarray:
+    """Expected returns Q*(s, a) without a time limit, by value iteration to float precision."""
+    moves, ends = _model()
+    rewards = ends @ np.array([-1.0, 1.0])
+    values = np.zeros_like(rewards)
+    for _ in range(10_000):
+        updated = rewards + discount * moves @ values.max(axis=1)
+        if np.array_equal(updated, values):
+            break
+        values = updated
+    return values
+
+
+def optimal_actions(discount: float = grid.DISCOUNT) -> np.ndarray:
+    """Which actions are optimal in each state [S, A]; several on a tie."""
+    values = optimal_values(discount)
+    return values >= values.max(axis=1, keepdims=True) - _TIE
+
+
+def optimal_policy(discount: float = grid.DISCOUNT) -> Policy:
+    """An optimal policy: the first of the optimal actions."""
+    return np.eye(len(grid.ACTIONS))[optimal_actions(discount).argmax(axis=1)]
+
+
+def exact_laws(
+    policy: Policy, discount: float = grid.DISCOUNT, time_limit: int | None = None
+) -> list[list[GaussianMixture]]:
+    """The law of the return of every state and action, `policy` being followed afterwards.
+
+    With `time_limit` the episode is cut after that many steps from the state; without it, it goes
+    on until it terminates.
+    """
+    moves, ends = _model()
+    horizon = min(time_limit or _HORIZON, _HORIZON)
+    variances = grid.REWARD_STD**2 * np.cumsum(discount ** (2 * np.arange(horizon)))
+    step_moves = np.einsum("sa,sat->st", policy, moves)
+    step_ends = np.einsum("sa,sao->so", policy, ends)
+    return [
+        [
+            _law(
+                moves[state, action],
+                ends[state, action],
+                step_moves,
+                step_ends,
+                variances,
+                discount,
+            )
+            for action in range(len(grid.ACTIONS))
+        ]
+        for state in range(len(grid.STATES))
+    ]
+
+
+def _law(
+    occupied: np.ndarray,
+    ended: np.ndarray,
+    step_moves: np.ndarray,
+    step_ends: np.ndarray,
+    variances: np.ndarray,
+    discount: float,
+) -> GaussianMixture:
+    """The mixture of one state-action pair, its first step already propagated."""
+    weights, means, stds = [], [], []
+    for step, variance in enumerate(variances):
+        if step > 0:
+            occupied, ended = occupied @ step_moves, occupied @ step_ends
+        weights += list(ended)
+        means += [-(discount**step), discount**step]
+        stds += [np.sqrt(variance)] * 2
+    # What has not ended by the horizon has collected noise only.
+    weights, means, stds = [*weights, occupied.sum()], [*means, 0.0], [*stds, stds[-1]]
+    kept = np.array(weights) > 0
+    return GaussianMixture(
+        *(jnp.asarray(np.array(part)[kept], jnp.float32) for part in (weights, means, stds))
+    )

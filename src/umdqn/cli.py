@@ -1,0 +1,229 @@
+"""The command line: parses, calls, prints."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, get_args, get_origin
+
+from umdqn.types import Domain, UmdqnError, unknown
+
+_INTERRUPTED = 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UmdqnError(f"{message} (see {self.prog} --help)")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code is 0 unless something went wrong."""
+    tokens = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(tokens)
+    except UmdqnError as error:
+        from umdqn.runs import Interrupted
+
+        print(f"umdqn: {error}", file=sys.stderr)
+        return _INTERRUPTED if isinstance(error, Interrupted) else 1
+    except KeyboardInterrupt:
+        print("umdqn: interrupted", file=sys.stderr)
+        return _INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _run(tokens: list[str]) -> int:
+    parser, commands = _parser()
+    if tokens and not tokens[0].startswith("-") and tokens[0] not in commands:
+        raise unknown("command", tokens[0], commands)
+    options, extra = parser.parse_known_args(tokens)
+    for token in extra:
+        if token.startswith("--"):
+            name = token.removeprefix("--").partition("=")[0]
+            raise unknown("option", name, _option_names(commands[options.command]))
+    if extra:
+        parser.error(f"unexpected argument {extra[0]!r}")
+    if not options.command:
+        parser.print_help()
+        return 0
+    _keep_compiled_programs()
+    options.run(options)
+    return 0
+
+
+def _parser() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
+    parser = _Parser(prog="umdqn", description=__doc__, allow_abbrev=False)
+    parser.description = "Distributional reinforcement learning with continuous laws of the return."
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
+
+    def command(name: str, run: Callable[[Any], None], help: str) -> argparse.ArgumentParser:
+        sub = subparsers.add_parser(name, help=help, description=help, allow_abbrev=False)
+        sub.set_defaults(run=run)
+        return sub
+
+    _add_train(command("train", _train, "Train an agent; writes a run directory."))
+    evaluate = command("evaluate", _evaluate, "Play episodes with the agents of a run.")
+    accuracy = command("accuracy", _accuracy, "Distance of learned laws to the exact ones.")
+    laws = command("laws", _laws, "Draw the laws of all actions in a state.")
+    for sub in (evaluate, accuracy, laws):
+        sub.add_argument("directory", metavar="RUN", type=Path, help="run directory")
+    for sub in (evaluate, accuracy):
+        sub.add_argument("--json", action="store_true", help="print one JSON object only")
+    evaluate.add_argument("--episodes", default="100", help="episodes per seed (default 100)")
+    laws.add_argument("--state", required=True, help="state, such as 2,6")
+    laws.add_argument("--out", required=True, type=Path, help="picture to write")
+    command("agents", _agents, "List the agents.")
+    command("envs", _envs, "List the environments.")
+    return parser, dict(subparsers.choices)
+
+
+def _add_train(parser: argparse.ArgumentParser) -> None:
+    from umdqn.runs import configure
+    from umdqn.runs.fields import all_leaves
+
+    parser.add_argument("env", nargs="?", default="grid-world", metavar="ENV")
+    parser.add_argument("agent", nargs="?", default="umdqn-c", metavar="AGENT")
+    parser.add_argument("--preset", default="paper", help="paper (default) or tuned")
+    parser.add_argument("--out", type=Path, help="run directory (default: fresh, under runs/)")
+    fields = parser.add_argument_group("fields of the configuration, by dotted name")
+    for path, hint in all_leaves(configure()).items():
+        if path in ("env", "agent", "preset"):
+            continue
+        pair = hint is Domain
+        fields.add_argument(
+            f"--{path}",
+            dest=f"field:{path}",
+            nargs=2 if pair else None,
+            metavar=("Z_MIN", "Z_MAX") if pair else _metavar(hint),
+            default=argparse.SUPPRESS,
+        )
+
+
+def _metavar(hint: Any) -> str:
+    if get_origin(hint) is tuple:
+        return "N,N,..."
+    return "|".join(get_args(hint)) if get_args(hint) else hint.__name__.upper()
+
+
+def _option_names(parser: argparse.ArgumentParser) -> list[str]:
+    return [name.removeprefix("--") for name in parser._option_string_actions if name[:2] == "--"]
+
+
+def _keep_compiled_programs() -> None:
+    """Compile each program once per machine: later starts take seconds off."""
+    import jax
+
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "umdqn"
+    jax.config.update("jax_compilation_cache_dir", str(cache))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def _train(options: argparse.Namespace) -> None:
+    from umdqn.progress import TrainingDisplay
+    from umdqn.runs import configure, train_config
+
+    prefix = "field:"
+    overrides = {
+        name.removeprefix(prefix): value
+        for name, value in vars(options).items()
+        if name.startswith(prefix)
+    }
+    config = configure(options.env, options.agent, options.preset, overrides)
+    with TrainingDisplay(config) as display:
+        run = train_config(config, options.out, display.update, display.started)
+    print(run.path)
+
+
+def _evaluate(options: argparse.Namespace) -> None:
+    from umdqn.analysis import evaluation_report
+    from umdqn.runs import load
+    from umdqn.runs.fields import read_number
+
+    episodes = read_number("episodes", int, options.episodes)
+    _print_report(evaluation_report(load(options.directory), episodes), options.json)
+
+
+def _accuracy(options: argparse.Namespace) -> None:
+    from umdqn.analysis import accuracy_report
+    from umdqn.runs import load
+
+    _print_report(accuracy_report(load(options.directory)), options.json)
+
+
+def _laws(options: argparse.Namespace) -> None:
+    from umdqn.analysis import draw_laws
+    from umdqn.runs import load
+
+    draw_laws(load(options.directory), options.state, options.out)
+    print(options.out)
+
+
+def _agents(options: argparse.Namespace) -> None:
+    from umdqn.agents import ALGORITHMS
+    from umdqn.runs.fields import name_of
+
+    rows = [
+        (
+            name,
+            name_of("representation", algorithm.representation),
+            name_of("metric", algorithm.metric),
+            algorithm.summary,
+        )
+        for name, algorithm in ALGORITHMS.items()
+    ]
+    _print_table(("agent", "representation", "metric", ""), rows)
+
+
+def _envs(options: argparse.Namespace) -> None:
+    from umdqn.envs import ENVIRONMENTS
+
+    rows = [
+        (
+            name,
+            env.spec.family,
+            f"{len(env.spec.observation_low)} numbers",
+            ", ".join(env.spec.action_names),
+            f"{env.spec.discount:g}",
+            f"[{env.spec.domain.low:g}, {env.spec.domain.high:g}]",
+            f"{env.spec.time_limit} steps",
+        )
+        for name, env in ENVIRONMENTS.items()
+    ]
+    header = ("environment", "family", "observation", "actions", "discount", "domain", "limit")
+    _print_table(header, rows)
+
+
+def _print_report(report: dict[str, Any], as_json: bool) -> None:
+    """All seeds together first, then a line a seed."""
+    if as_json:
+        print(json.dumps(report))
+        return
+    seeds = report["seeds"]
+    keys = list(next(iter(seeds.values())))
+    rows = [("all", *(_number(report[key]) for key in keys))]
+    rows += [(seed, *(_number(values[key]) for key in keys)) for seed, values in seeds.items()]
+    _print_table(("seed", *keys), rows)
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.4f}"
+
+
+def _print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    for row in (header, *rows):
+        print(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""The law of a random return: a value with views, whatever represents it."""
+
+from __future__ import annotations
+
+import abc
+from typing import Self
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from umdqn.types import Key
+
+# Views that have no closed form integrate the CDF between these two quantiles.
+_TAIL = 1e-6
+_INTEGRATION_CELLS = 4096
+
+
+class Law(eqx.Module):
+    """A probability distribution on the real line.
+
+    Written for one law; `jax.vmap` serves batches, and `laws[i]` picks one from a leading axis.
+    Subclasses give `mean`, `cdf`, `quantile` and `log_pdf`; the other views follow from these.
+    """
+
+    @property
+    @abc.abstractmethod
+    def mean(self) -> Float[Array, ""]:
+        """Expectation of the return."""
+
+    @abc.abstractmethod
+    def cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+        """Probability that the return is at most z."""
+
+    @abc.abstractmethod
+    def log_pdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+        """Logarithm of the density at z."""
+
+    @abc.abstractmethod
+    def quantile(self, tau: Float[Array, "*points"]) -> Float[Array, "*points"]:
+        """The return below which a share tau of the mass lies."""
+
+    def pdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+        """Density at z."""
+        return jnp.exp(self.log_pdf(z))
+
+    def sample(self, key: Key, count: int) -> Float[Array, "count"]:
+        """Independent draws, by the inverse transform."""
+        # An open interval: the quantile at exactly 0 or 1 may be infinite.
+        smallest = float(jnp.finfo(jnp.float32).tiny)
+        return self.quantile(jax.random.uniform(key, (count,), minval=smallest, maxval=1.0))
+
+    @property
+    def variance(self) -> Float[Array, ""]:
+        """`E[(Z - mean)^2]`, from `int 2 (z - mean) (1[z > mean] - F(z)) dz`."""
+        z = self._grid(1 - _TAIL)
+        centred = z - self.mean
+        return jnp.trapezoid(2 * centred * ((centred > 0) - self.cdf(z)), z)
+
+    @property
+    def std(self) -> Float[Array, ""]:
+        """Standard deviation of the return."""
+        return jnp.sqrt(jnp.maximum(self.variance, 0.0))
+
+    def cvar(self, alpha: float) -> Float[Array, ""]:
+        """Expectation of the worst share alpha of returns, for 0 < alpha <= 1."""
+        z = self._grid(min(alpha, 1 - _TAIL))
+        return z[-1] - jnp.trapezoid(self.cdf(z), z) / alpha
+
+    def _grid(self, top: float) -> Float[Array, "points"]:
+        low, high = self.quantile(jnp.asarray([_TAIL, top]))
+        return jnp.linspace(low, high, _INTEGRATION_CELLS + 1)
+
+    def __getitem__(self, index: int | Array) -> Self:
+        """The law at `index` of a leading axis."""
+        return jax.tree.map(lambda leaf: leaf[index], self)

@@ -1,0 +1,94 @@
+"""The three representations of the paper, all on one network class (section 4)."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from umdqn.laws.flow import FlowLaw, Link, Logistic, Normal
+from umdqn.laws.law import Law
+from umdqn.laws.quantile import QuantileLaw
+from umdqn.laws.representation import Head, Representation
+from umdqn.networks import Umnn
+from umdqn.numerics import MonotoneTable
+from umdqn.types import Domain, Key, check
+
+# Beyond the domain G goes on with at least this slope (in units of half the domain), so that mass
+# a network leaves outside stays near the bound instead of spreading to infinity.
+_TAIL_SLOPE = 10.0
+
+
+class _UmnnHead(Head):
+    umnn: Umnn
+    domain: Domain = eqx.field(static=True)
+
+    def laws(self, features: Float[Array, "features"]) -> Law:
+        return self._view(self.umnn.tables(features))
+
+    def law(self, features: Float[Array, "features"], action: Int[Array, ""]) -> Law:
+        return self._view(self.umnn.table(features, action))
+
+    @abc.abstractmethod
+    def _view(self, table: MonotoneTable) -> Law: ...
+
+
+class _FlowHead(_UmnnHead):
+    link: Link = eqx.field(static=True)
+
+    def _view(self, table: MonotoneTable) -> Law:
+        ends = (jnp.maximum(end, _TAIL_SLOPE) for end in (table.left, table.right))
+        table = MonotoneTable(table.heights, table.slopes, *ends)
+        return FlowLaw(table, self.link, self.domain)
+
+
+class _QuantileHead(_UmnnHead):
+    def _view(self, table: MonotoneTable) -> Law:
+        return QuantileLaw(table, self.domain)
+
+
+@dataclasses.dataclass(frozen=True)
+class _UmnnRepresentation(Representation):
+    hidden: tuple[int, ...] = (128,)
+    """Widths of the integrand's hidden layers; one layer takes the O(H + M) path."""
+    intervals: int = 200
+    """Cells of the cumulative quadrature over the domain."""
+    point_scale: float = 1.0
+    """Initial weights of the return (or fraction), relative to Xavier: larger starts sharper."""
+
+    def __post_init__(self) -> None:
+        check(len(self.hidden) > 0, "hidden", self.hidden, "at least one layer")
+        check(all(n > 0 for n in self.hidden), "hidden", self.hidden, "widths of at least 1")
+        even = self.intervals >= 2 and self.intervals % 2 == 0
+        check(even, "intervals", self.intervals, "an even number of at least 2")
+        check(self.point_scale > 0, "point_scale", self.point_scale, "above 0")
+
+    def _umnn(self, features: int, actions: int, key: Key) -> Umnn:
+        return Umnn(features, actions, self.hidden, self.intervals, self.point_scale, key)
+
+
+@dataclasses.dataclass(frozen=True)
+class UmnnPdf(_UmnnRepresentation):
+    """Density of a normalizing flow with a standard normal latent: `p(z) = phi(G(z)) G'(z)`."""
+
+    def build(self, features: int, actions: int, domain: Domain, key: Key) -> Head:
+        return _FlowHead(self._umnn(features, actions, key), domain, Normal())
+
+
+@dataclasses.dataclass(frozen=True)
+class UmnnCdf(_UmnnRepresentation):
+    """`F(z) = sigmoid(G(z))`."""
+
+    def build(self, features: int, actions: int, domain: Domain, key: Key) -> Head:
+        return _FlowHead(self._umnn(features, actions, key), domain, Logistic())
+
+
+@dataclasses.dataclass(frozen=True)
+class UmnnQf(_UmnnRepresentation):
+    """`F^{-1}(tau) = G(tau)`."""
+
+    def build(self, features: int, actions: int, domain: Domain, key: Key) -> Head:
+        return _QuantileHead(self._umnn(features, actions, key), domain)

@@ -1,0 +1,16 @@
+"""Numerics that know nothing of learning: sums of ReLUs, quadrature, monotone functions."""
+
+from umdqn.numerics.inversion import invert_monotone
+from umdqn.numerics.piecewise import relu_sum
+from umdqn.numerics.quadrature import clenshaw_curtis, cumulative_trapezoid, running_sum
+from umdqn.numerics.table import MonotoneTable, unit_nodes
+
+__all__ = [
+    "MonotoneTable",
+    "clenshaw_curtis",
+    "cumulative_trapezoid",
+    "invert_monotone",
+    "relu_sum",
+    "running_sum",
+    "unit_nodes",
+]

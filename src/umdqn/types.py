@@ -1,0 +1,108 @@
+"""Words that every part of the package shares: errors, the domain, transitions, specifications."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import jax
+from jaxtyping import Array, Float, Int
+
+Key = jax.Array
+"""A typed JAX random key."""
+
+# Tables up to this size are listed whole in an error.
+_FEW = 15
+
+
+class UmdqnError(Exception):
+    """A mistake of the user's or a failure of their environment; the message is one clear line."""
+
+
+class InvalidField(UmdqnError):
+    """A configuration field with an impossible value."""
+
+    def __init__(self, field: str, value: Any, allowed: str):
+        self.field, self.value, self.allowed = field, value, allowed
+        super().__init__(f"{field} = {value!r} is not allowed: {allowed}")
+
+    def under(self, prefix: str) -> InvalidField:
+        """The same error seen from the part that holds the field."""
+        return InvalidField(f"{prefix}.{self.field}", self.value, self.allowed)
+
+
+def check(condition: bool, field: str, value: Any, allowed: str) -> None:
+    """Raise `InvalidField` unless `condition` holds."""
+    if not condition:
+        raise InvalidField(field, value, allowed)
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UmdqnError:
+    """The error for a name that is not in a table, with the nearest name that is."""
+    names = sorted(set(known))
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    parts = [f"did you mean {close[0]!r}?"] if close else []
+    if len(names) <= _FEW or not close:
+        parts.append(f"known: {', '.join(names)}")
+    return UmdqnError(f"unknown {kind} {name!r}: {' '.join(parts)}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Domain:
+    """The interval [z_min, z_max] of returns on which PDFs and CDFs are evaluated (appendix E)."""
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        bounded = all(abs(bound) < float("inf") for bound in (self.low, self.high))
+        check(bounded, "domain", (self.low, self.high), "both bounds must be finite numbers")
+        check(self.low < self.high, "domain", (self.low, self.high), "z_min must be below z_max")
+
+    @property
+    def centre(self) -> float:
+        return (self.low + self.high) / 2
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+    def to_unit(self, z: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Map the domain onto [-1, 1], the scale on which networks work."""
+        return (z - self.centre) / self.half_width
+
+    def from_unit(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Map [-1, 1] onto the domain."""
+        return self.centre + self.half_width * x
+
+
+class Transition(NamedTuple):
+    """One experience. `discount` is gamma, or 0 where the episode terminated (not truncated)."""
+
+    observation: Float[Array, "..."]
+    action: Int[Array, "..."]
+    reward: Float[Array, "..."]
+    discount: Float[Array, "..."]
+    next_observation: Float[Array, "..."]
+
+
+@dataclasses.dataclass(frozen=True)
+class EnvSpec:
+    """What a learner may know of an environment before it starts."""
+
+    name: str
+    family: str
+    """Which table of hyperparameters applies (appendix E of the paper)."""
+    num_actions: int
+    observation_low: tuple[float, ...]
+    observation_high: tuple[float, ...]
+    discount: float
+    domain: Domain
+    time_limit: int
+    action_names: tuple[str, ...]
