@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -34,7 +33,7 @@ class TrainingDisplay:
         )
         self._seen, self._clock = 0, time.monotonic()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> TrainingDisplay:
         self._bar.start()
         return self
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int
 
 Key = jax.Array
@@ -73,9 +75,9 @@ class Domain:
     def width(self) -> float:
         return self.high - self.low
 
-    def to_unit(self, z: Float[Array, "..."]) -> Float[Array, "..."]:
+    def to_unit(self, z: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
         """Map the domain onto [-1, 1], the scale on which networks work."""
-        return (z - self.centre) / self.half_width
+        return (jnp.asarray(z) - self.centre) / self.half_width
 
     def from_unit(self, x: Float[Array, "..."]) -> Float[Array, "..."]:
         """Map [-1, 1] onto the domain."""

@@ -44,16 +44,25 @@ def distances(
     z = jnp.linspace(low, high, _GRID_POINTS)
     observations = jnp.asarray(np.array(grid.STATES), jnp.float32)
     learned, means = _views(agent, params, observations, z)
-    truth = np.array([[np.asarray(law.cdf(z)) for law in row] for row in exact])
-    gap = np.abs(np.asarray(learned) - truth)
+    return compare(np.asarray(learned), np.asarray(means), exact, z)
+
+
+def compare(
+    learned: np.ndarray,
+    means: np.ndarray,
+    exact: list[list[GaussianMixture]],
+    z: Float[Array, "points"],
+) -> Distances:
+    """Distances of learned CDFs [states, actions, points] and means from exact laws."""
+    gap = np.abs(learned - np.array([[np.asarray(law.cdf(z)) for law in row] for row in exact]))
     spacing = float(z[1] - z[0])
     exact_means = np.array([[float(law.mean) for law in row] for row in exact])
     return Distances(
         w1=np.trapezoid(gap, dx=spacing, axis=-1),
         cramer=np.sqrt(np.trapezoid(gap**2, dx=spacing, axis=-1)),
         ks=gap.max(axis=-1),
-        mean_error=np.abs(np.asarray(means) - exact_means),
-        means=np.asarray(means),
+        mean_error=np.abs(means - exact_means),
+        means=means,
     )
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from umdqn.analysis.accuracy import distances, summarise, truth
 from umdqn.analysis.figures import laws_figure, save_figure
 from umdqn.envs.grid_world import STATES, parse_state
+from umdqn.loops import Returns
 from umdqn.runs import Run
 from umdqn.types import UmdqnError
 
@@ -17,22 +19,18 @@ from umdqn.types import UmdqnError
 def evaluation_report(run: Run, episodes: int) -> dict[str, Any]:
     """Returns of fresh episodes: over all seeds, and per seed."""
     by_seed = run.evaluate(episodes)
-    undiscounted = np.concatenate([returns.undiscounted for returns in by_seed.values()])
-    discounted = np.concatenate([returns.discounted for returns in by_seed.values()])
+    together = jax.tree.map(lambda *parts: np.concatenate(parts), *by_seed.values())
 
-    def summary(undiscounted: np.ndarray, discounted: np.ndarray) -> dict[str, Any]:
+    def summary(returns: Returns) -> dict[str, Any]:
         return {
-            "return_mean": float(undiscounted.mean()),
-            "return_std": float(undiscounted.std()),
-            "discounted_mean": float(discounted.mean()),
-            "episodes": len(undiscounted),
+            "return_mean": float(returns.undiscounted.mean()),
+            "return_std": float(returns.undiscounted.std()),
+            "discounted_mean": float(returns.discounted.mean()),
+            "episodes": len(returns.undiscounted),
         }
 
-    seeds = {
-        str(seed): summary(returns.undiscounted, returns.discounted)
-        for seed, returns in by_seed.items()
-    }
-    return {**summary(undiscounted, discounted), "step": run.step, "seeds": seeds}
+    seeds = {str(seed): summary(returns) for seed, returns in by_seed.items()}
+    return {**summary(together), "step": run.step, "seeds": seeds}
 
 
 def accuracy_report(run: Run) -> dict[str, Any]:

@@ -39,7 +39,9 @@ class GridWorldEnv(gymnasium.Env):
         self._position = grid.STATES[self.np_random.integers(len(grid.STATES))]
         return self._observation(), {}
 
-    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(
+        self, action: int | np.integer
+    ) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Move one or two cells."""
         cells = 2 if self.np_random.random() < grid.JUMP_PROBABILITY else 1
         self._position = grid.move(self._position, int(action), cells)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Bool, Float
 
 from umdqn.laws.law import Law
@@ -15,13 +16,13 @@ class Affine(Law):
     shift: Float[Array, ""]
     scale: Float[Array, ""]
 
-    def cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return self.law.cdf((z - self.shift) / self.scale)
 
-    def log_pdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def log_pdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return self.law.log_pdf((z - self.shift) / self.scale) - jnp.log(self.scale)
 
-    def quantile(self, tau: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def quantile(self, tau: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return self.shift + self.scale * self.law.quantile(tau)
 
     @property
@@ -43,13 +44,13 @@ class Either(Law):
     first: Law
     second: Law
 
-    def cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return jnp.where(self.condition, self.first.cdf(z), self.second.cdf(z))
 
-    def log_pdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def log_pdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return jnp.where(self.condition, self.first.log_pdf(z), self.second.log_pdf(z))
 
-    def quantile(self, tau: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def quantile(self, tau: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return jnp.where(self.condition, self.first.quantile(tau), self.second.quantile(tau))
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 from jax.scipy.special import logsumexp, ndtr
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from umdqn.laws.law import Law
@@ -17,19 +18,19 @@ class GaussianMixture(Law):
     means: Float[Array, "components"]
     stds: Float[Array, "components"]
 
-    def cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return ndtr(self._standardise(z)) @ self.weights
 
-    def log_pdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def log_pdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         exponents = -0.5 * self._standardise(z) ** 2 - jnp.log(self.stds * jnp.sqrt(2 * jnp.pi))
         return logsumexp(exponents, axis=-1, b=self.weights)
 
-    def quantile(self, tau: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def quantile(self, tau: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         low = jnp.min(self.means - 6 * self.stds)
         high = jnp.max(self.means + 6 * self.stds)
         return invert_monotone(self.cdf, tau, low, high)
 
-    def _standardise(self, z: Float[Array, "*points"]) -> Float[Array, "*points components"]:
+    def _standardise(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points components"]:
         return (jnp.asarray(z)[..., None] - self.means) / self.stds
 
     @property
@@ -47,14 +48,14 @@ class Uniform(Law):
     centre: Float[Array, ""]
     width: Float[Array, ""]
 
-    def cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return jnp.clip(0.5 + (z - self.centre) / self.width, 0.0, 1.0)
 
-    def log_pdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def log_pdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         inside = jnp.abs(z - self.centre) <= self.width / 2
         return jnp.where(inside, -jnp.log(self.width), -jnp.inf)
 
-    def quantile(self, tau: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def quantile(self, tau: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return self.centre + (jnp.asarray(tau) - 0.5) * self.width
 
     @property
@@ -71,13 +72,13 @@ class Dirac(Law):
 
     point: Float[Array, ""]
 
-    def cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return (jnp.asarray(z) >= self.point).astype(jnp.float32)
 
-    def log_pdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def log_pdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return jnp.where(jnp.asarray(z) == self.point, jnp.inf, -jnp.inf)
 
-    def quantile(self, tau: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def quantile(self, tau: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return jnp.broadcast_to(self.point, jnp.shape(tau))
 
     @property

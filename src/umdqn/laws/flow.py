@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.scipy.special import log_ndtr, logit, ndtr, ndtri
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from umdqn.laws.law import Law
@@ -72,15 +73,15 @@ class FlowLaw(Law):
     link: Link = eqx.field(static=True)
     domain: Domain = eqx.field(static=True)
 
-    def cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return self.link.cdf(self.table(self.domain.to_unit(z)))
 
-    def log_pdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def log_pdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         x = self.domain.to_unit(z)
         steepness = jnp.log(self.table.slope(x)) - jnp.log(self.domain.half_width)
         return self.link.log_pdf(self.table(x)) + steepness
 
-    def quantile(self, tau: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def quantile(self, tau: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return self.domain.from_unit(self.table.inverse(self.link.quantile(jnp.asarray(tau))))
 
     @property

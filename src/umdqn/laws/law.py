@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import abc
-from typing import Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from umdqn.types import Key
@@ -30,18 +30,18 @@ class Law(eqx.Module):
         """Expectation of the return."""
 
     @abc.abstractmethod
-    def cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         """Probability that the return is at most z."""
 
     @abc.abstractmethod
-    def log_pdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def log_pdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         """Logarithm of the density at z."""
 
     @abc.abstractmethod
-    def quantile(self, tau: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def quantile(self, tau: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         """The return below which a share tau of the mass lies."""
 
-    def pdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def pdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         """Density at z."""
         return jnp.exp(self.log_pdf(z))
 
@@ -72,6 +72,6 @@ class Law(eqx.Module):
         low, high = self.quantile(jnp.asarray([_TAIL, top]))
         return jnp.linspace(low, high, _INTEGRATION_CELLS + 1)
 
-    def __getitem__(self, index: int | Array) -> Self:
+    def __getitem__(self, index: int | Array) -> Law:
         """The law at `index` of a leading axis."""
         return jax.tree.map(lambda leaf: leaf[index], self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import equinox as eqx
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from umdqn.laws.law import Law
@@ -21,18 +22,18 @@ class QuantileLaw(Law):
     table: MonotoneTable
     domain: Domain = eqx.field(static=True)
 
-    def quantile(self, tau: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def quantile(self, tau: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return self.domain.from_unit(self.table(2 * jnp.clip(tau, 0.0, 1.0) - 1))
 
-    def cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return jnp.clip((self._fraction(z) + 1) / 2, 0.0, 1.0)
 
-    def log_pdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def log_pdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         x = self._fraction(z)
         inside = -jnp.log(2 * self.domain.half_width * self.table.slope(x))
         return jnp.where(jnp.abs(x) <= 1, inside, -jnp.inf)
 
-    def _fraction(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+    def _fraction(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return self.table.inverse(self.domain.to_unit(jnp.asarray(z)))
 
     @property

@@ -56,7 +56,7 @@ class _UmnnRepresentation(Representation):
     """Widths of the integrand's hidden layers; one layer takes the O(H + M) path."""
     intervals: int = 200
     """Cells of the cumulative quadrature over the domain."""
-    point_scale: float = 1.0
+    point_scale: float = 4.0
     """Initial weights of the return (or fraction), relative to Xavier: larger starts sharper."""
 
     def __post_init__(self) -> None:

@@ -32,5 +32,5 @@ class Cramer(MetricOnReturns):
         if not self.root:
             return squared
         # The root has no gradient at zero: there it is taken as zero.
-        positive = squared > 0
-        return jnp.where(positive, jnp.sqrt(jnp.where(positive, squared, 1.0)), 0.0)
+        equal = squared == 0
+        return jnp.where(equal, 0.0, jnp.sqrt(jnp.where(equal, 1.0, squared)))

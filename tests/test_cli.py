@@ -1,0 +1,141 @@
+"""The command line as a user meets it: output, JSON, one-line errors."""
+
+import json
+
+import pytest
+
+from umdqn.cli import main
+
+
+def test_agents_and_envs_are_listed(capsys):
+    assert main(["agents"]) == 0
+    agents = capsys.readouterr().out
+    assert [line.split()[:3] for line in agents.splitlines()[1:]] == [
+        ["umdqn-kl", "umnn-pdf", "kl"],
+        ["umdqn-c", "umnn-cdf", "cramer"],
+        ["umdqn-w", "umnn-qf", "wasserstein"],
+    ]
+    assert main(["envs"]) == 0
+    assert "grid-world" in capsys.readouterr().out
+
+
+def test_help_names_every_field(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "--help"])
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    for field in (
+        "--metric.kappa",
+        "--metric.root",
+        "--representation.hidden",
+        "--domain",
+        "--steps",
+    ):
+        assert field in text
+
+
+def test_json_is_one_object_and_nothing_else(small_run, capsys):
+    assert main(["evaluate", str(small_run.path), "--episodes", "20", "--json"]) == 0
+    out = capsys.readouterr().out
+    report = json.loads(out)
+    assert out.count("\n") == 1
+    assert {"return_mean", "return_std", "discounted_mean", "episodes", "seeds"} <= set(report)
+    assert set(report["seeds"]) == {"0", "1"}
+    assert main(["accuracy", str(small_run.path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["w1"] > 0
+
+
+def test_tables_have_a_line_a_seed(small_run, capsys):
+    assert main(["accuracy", str(small_run.path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["seed", "all", "0", "1"]
+
+
+def test_laws_draws_a_picture(small_run, tmp_path, capsys):
+    out = tmp_path / "figures" / "laws.png"
+    assert main(["laws", str(small_run.path), "--state", "2,6", "--out", str(out)]) == 0
+    assert out.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    from matplotlib.image import imread
+
+    picture = imread(out)
+    # Blue, vermilion, green and purple lines of the four actions are there.
+    for colour in ((0, 114, 178), (213, 94, 0), (0, 158, 115), (204, 121, 167)):
+        near = abs(picture[:, :, :3] * 255 - colour).max(axis=2) < 3
+        assert near.sum() > 200
+
+
+BAD = {
+    "command": (["trane"], "did you mean 'train'?"),
+    "environment": (["train", "grid-wrold"], "did you mean 'grid-world'?"),
+    "agent": (["train", "grid-world", "umdqn-k"], "did you mean 'umdqn-kl'?"),
+    "preset": (["train", "--preset", "papr"], "did you mean 'paper'?"),
+    "option": (["train", "--metric.kapa", "1"], "did you mean 'metric.kappa'?"),
+    "representation": (["train", "--representation", "umnn-cfd"], "did you mean 'umnn-cdf'?"),
+    "field of another metric": (["train", "--metric.kappa", "1"], "metric 'cramer'"),
+    "domain": (["train", "--domain", "2", "-2"], "z_min must be below z_max"),
+    "domain nan": (["train", "--domain", "nan", "2"], "domain"),
+    "seeds": (["train", "--seeds", "0"], "seeds = 0"),
+    "steps": (["train", "--steps", "-3"], "steps = -3"),
+    "steps text": (["train", "--steps", "many"], "steps = 'many'"),
+    "steps fraction": (["train", "--steps", "1.5"], "whole number"),
+    "discount": (["train", "--discount", "1.0"], "discount = 1.0"),
+    "kappa": (["train", "grid-world", "umdqn-w", "--metric.kappa", "-1"], "metric.kappa = -1.0"),
+    "sampling": (["train", "--metric.sampling", "even"], "one of random, stratified, fixed"),
+    "boolean": (["train", "--metric.root", "maybe"], "true or false"),
+    "run": (["evaluate", "/nowhere"], "there is no such directory"),
+    "extra argument": (["train", "grid-world", "umdqn-c", "more"], "unexpected argument 'more'"),
+    "missing state": (["laws", "/nowhere", "--out", "x.png"], "--state"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_mistakes_get_one_line(case, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments, expected = BAD[case]
+    assert main(arguments) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("umdqn: ")
+    assert captured.err.count("\n") == 1
+    assert expected in captured.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_states_episodes_and_formats(small_run, tmp_path, capsys):
+    run = str(small_run.path)
+    cases = {
+        ("laws", run, "--state", "9,9", "--out", str(tmp_path / "x.png")): "not a state",
+        (
+            "laws",
+            run,
+            "--state",
+            "2,6",
+            "--out",
+            str(tmp_path / "x.gifx"),
+        ): "unknown picture format",
+        ("evaluate", run, "--episodes", "0"): "episodes = 0",
+        ("evaluate", run, "--episodes", "x"): "episodes = 'x'",
+    }
+    for arguments, expected in cases.items():
+        assert main(list(arguments)) == 1
+        assert expected in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_train_prints_the_run_directory_and_honours_overrides(tmp_path, capsys):
+    out = tmp_path / "run"
+    arguments = ["train", "grid-world", "umdqn-w", "--steps", "1100", "--metric.kappa", "0.02"]
+    arguments += ["--domain", "-3", "3", "--representation.hidden", "16", "--out", str(out)]
+    assert main(arguments) == 0
+    captured = capsys.readouterr()
+    assert captured.out.strip() == str(out)
+    config = json.loads((out / "manifest.json").read_text())["config"]
+    assert config["metric"]["kappa"] == 0.02
+    assert config["domain"] == [-3.0, 3.0]
+    assert config["representation"] == {
+        "name": "umnn-qf",
+        "hidden": [16],
+        "intervals": 200,
+        "point_scale": 4.0,
+    }
+    assert "return" in captured.err

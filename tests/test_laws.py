@@ -1,0 +1,173 @@
+"""The contract of laws, for every member of every table, and the Bellman push-forward."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+from umdqn.laws import (
+    REPRESENTATIONS,
+    Affine,
+    Dirac,
+    Either,
+    GaussianMixture,
+    Law,
+    Uniform,
+    bellman,
+    normal,
+)
+from umdqn.types import Domain
+
+DOMAIN = Domain(-3.0, 5.0)
+
+
+def represented(name: str, seed: int = 0) -> Law:
+    """A law from a freshly initialised, sharpened head."""
+    head = REPRESENTATIONS[name](point_scale=20.0).build(4, 2, DOMAIN, jax.random.key(seed))
+    return head.law(3 * jax.random.normal(jax.random.key(seed + 1), (4,)), jnp.int32(1))
+
+
+def mixture() -> GaussianMixture:
+    return GaussianMixture(
+        jnp.array([0.3, 0.5, 0.2]), jnp.array([-1.0, 0.5, 2.0]), jnp.array([0.2, 0.6, 0.1])
+    )
+
+
+LAWS = {name: (lambda name=name: represented(name)) for name in REPRESENTATIONS} | {
+    "mixture": mixture,
+    "normal": lambda: normal(jnp.float32(0.5), 0.3),
+    "uniform": lambda: Uniform(jnp.float32(-0.5), jnp.float32(2.0)),
+    "affine": lambda: Affine(represented("umnn-cdf"), jnp.float32(0.7), jnp.float32(0.5)),
+    "either": lambda: Either(jnp.bool_(False), Dirac(jnp.float32(1.0)), mixture()),
+}
+
+
+@pytest.fixture(scope="module", params=LAWS)
+def law(request) -> Law:
+    return LAWS[request.param]()
+
+
+@pytest.fixture(scope="module")
+def support(law) -> np.ndarray:
+    low, high = np.asarray(law.quantile(jnp.array([1e-5, 1 - 1e-5])))
+    return np.linspace(low, high, 20_001)
+
+
+def test_cdf_rises_from_0_to_1(law):
+    low, high = np.asarray(law.quantile(jnp.array([1e-6, 1 - 1e-6])))
+    z = jnp.linspace(low - 1, high + 1, 2_001)
+    cdf = np.asarray(law.cdf(z))
+    # Two units in the last place of a float32 probability.
+    assert np.all(np.diff(cdf) >= -2.4e-7)
+    assert cdf[0] == pytest.approx(0, abs=2e-6)
+    assert cdf[-1] == pytest.approx(1, abs=2e-6)
+
+
+def test_pdf_integrates_to_1_and_is_the_slope_of_the_cdf(law, support):
+    z = jnp.asarray(support, jnp.float32)
+    pdf, cdf = np.asarray(law.pdf(z), np.float64), np.asarray(law.cdf(z), np.float64)
+    assert np.trapezoid(pdf, support) == pytest.approx(1, abs=2e-3)
+    # Over 40 cells at a time, so that the rounding of float32 probabilities does not show. Where
+    # the density jumps (at the bounds of a domain) a trapezoid is off by half the jump.
+    starts, cells = np.arange(0, 20_000, 40), np.diff(support)
+    area = np.add.reduceat(cells * (pdf[1:] + pdf[:-1]) / 2, starts)
+    jump = np.maximum.reduceat(cells * np.abs(np.diff(pdf)) / 2, starts)
+    assert np.all(np.abs(np.diff(cdf[::40]) - area) <= jump + 4e-5)
+
+
+def test_quantile_inverts_cdf(law):
+    fractions = jnp.linspace(0.001, 0.999, 333)
+    np.testing.assert_allclose(law.cdf(law.quantile(fractions)), fractions, atol=3e-5)
+
+
+def test_moments_are_the_integrals(law, support):
+    cdf = np.asarray(law.cdf(jnp.asarray(support, jnp.float32)), np.float64)
+    # E[z] = b - int_a^b F, and Var = int 2 (z - m) (1[z > m] - F): the tails left out weigh 1e-5.
+    mean = support[-1] - np.trapezoid(cdf, support)
+    assert float(law.mean) == pytest.approx(mean, abs=2e-3)
+    centred = support - mean
+    variance = np.trapezoid(2 * centred * ((centred > 0) - cdf), support)
+    assert float(law.variance) == pytest.approx(variance, rel=5e-3, abs=1e-4)
+    assert float(law.std) == pytest.approx(np.sqrt(variance), rel=5e-3, abs=1e-3)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 1.0])
+def test_cvar_is_the_mean_of_the_worst_returns(law, alpha):
+    fractions = (np.arange(20_000) + 0.5) / 20_000 * alpha
+    worst = np.asarray(law.quantile(jnp.asarray(fractions, jnp.float32)), np.float64).mean()
+    assert float(law.cvar(alpha)) == pytest.approx(worst, abs=3e-3)
+
+
+def test_samples_follow_the_law(law):
+    samples = np.asarray(law.sample(jax.random.key(5), 20_000))
+    result = stats.kstest(samples, lambda z: np.asarray(law.cdf(jnp.asarray(z, jnp.float32))))
+    # The statistic exceeds 1.95 / sqrt(n) once in a thousand; the key is fixed.
+    assert result.statistic < 1.95 / np.sqrt(20_000)
+
+
+def test_compiled_views_are_the_eager_ones(law):
+    z, fractions = jnp.linspace(-1, 1, 7), jnp.linspace(0.1, 0.9, 5)
+
+    def views(law):
+        return law.cdf(z), law.pdf(z), law.quantile(fractions), law.mean
+
+    for eager, compiled in zip(views(law), jax.jit(views)(law), strict=True):
+        np.testing.assert_allclose(eager, compiled, rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", REPRESENTATIONS)
+def test_a_head_gives_each_actions_law(name):
+    head = REPRESENTATIONS[name]().build(4, 3, DOMAIN, jax.random.key(1))
+    features = jax.random.normal(jax.random.key(2), (4,))
+    laws, z = head.laws(features), jnp.linspace(-2, 4, 11)
+    means = jax.vmap(lambda law: law.mean)(laws)
+    for action in range(3):
+        one = head.law(features, jnp.int32(action))
+        np.testing.assert_allclose(laws[action].cdf(z), one.cdf(z), atol=1e-5)
+        np.testing.assert_allclose(means[action], one.mean, atol=1e-4)
+
+
+def test_flows_stay_valid_far_outside_the_domain():
+    for name in ("umnn-pdf", "umnn-cdf"):
+        law = represented(name)
+        far = np.asarray(law.cdf(jnp.array([-100.0, 100.0])))
+        np.testing.assert_allclose(far, [0.0, 1.0], atol=1e-6)
+        outside = law.quantile(law.cdf(jnp.float32(DOMAIN.high + 0.2)))
+        if float(law.cdf(jnp.float32(DOMAIN.high))) < 0.999:
+            assert float(outside) == pytest.approx(DOMAIN.high + 0.2, abs=1e-2)
+
+
+def test_quantile_law_puts_no_mass_outside_its_range():
+    law = represented("umnn-qf")
+    low, high = np.asarray(law.quantile(jnp.array([0.0, 1.0])))
+    outside = jnp.array([low - 0.1, high + 0.1], jnp.float32)
+    np.testing.assert_array_equal(law.cdf(outside), [0.0, 1.0])
+    np.testing.assert_array_equal(law.pdf(outside), [0.0, 0.0])
+
+
+@pytest.mark.parametrize("name", REPRESENTATIONS)
+def test_push_forward_scales_and_shifts(name):
+    law, reward, discount = represented(name), jnp.float32(1.5), jnp.float32(0.25)
+    pushed = bellman(law, reward, discount, Dirac(reward))
+    assert float(pushed.mean) == pytest.approx(1.5 + 0.25 * float(law.mean), abs=1e-5)
+    assert float(pushed.variance) == pytest.approx(0.0625 * float(law.variance), rel=1e-5)
+    z = jnp.linspace(0.0, 3.0, 13)
+    np.testing.assert_allclose(pushed.cdf(z), law.cdf((z - 1.5) / 0.25), atol=1e-6)
+    np.testing.assert_allclose(pushed.pdf(z), 4 * law.pdf((z - 1.5) / 0.25), rtol=1e-4, atol=1e-6)
+
+
+def test_push_forward_of_a_gaussian_in_closed_form():
+    # r + gamma N(m, s^2) = N(r + gamma m, gamma^2 s^2).
+    pushed = bellman(normal(jnp.float32(2.0), 0.5), jnp.float32(-1.0), jnp.float32(0.5), mixture())
+    z = np.linspace(-1.5, 1.5, 21)
+    exact = stats.norm(0.0, 0.25)
+    np.testing.assert_allclose(pushed.cdf(jnp.asarray(z, jnp.float32)), exact.cdf(z), atol=1e-6)
+    np.testing.assert_allclose(pushed.pdf(jnp.asarray(z, jnp.float32)), exact.pdf(z), atol=1e-5)
+
+
+def test_push_forward_of_a_terminal_state_is_the_terminal_law():
+    pushed = bellman(mixture(), jnp.float32(1.0), jnp.float32(0.0), Dirac(jnp.float32(1.0)))
+    np.testing.assert_array_equal(pushed.cdf(jnp.array([0.99, 1.0])), [0.0, 1.0])
+    assert float(pushed.mean) == 1.0
+    assert float(pushed.cvar(0.1)) == 1.0

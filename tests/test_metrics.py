@@ -1,0 +1,160 @@
+"""Metrics: zero at equality, closed forms on Gaussians, gradients, the quantile Huber loss."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from umdqn.laws import Dirac, GaussianMixture, normal
+from umdqn.metrics import KL, METRICS, Cramer, Wasserstein, quantile_huber
+from umdqn.types import Domain, InvalidField
+
+DOMAIN = Domain(-6.0, 6.0)
+FIRST, SECOND = (0.3, 0.8), (1.0, 0.5)
+
+
+def distance(metric, target, prediction, key=0):
+    points = metric.draw(jax.random.key(key), DOMAIN)
+    return metric(target, prediction, points, DOMAIN)
+
+
+def gaussian(mean, std):
+    return normal(jnp.float32(mean), std)
+
+
+@pytest.mark.parametrize("name", ["kl", "cramer"])
+@pytest.mark.parametrize("sampling", ["random", "stratified", "fixed"])
+def test_zero_at_equality_and_positive_otherwise(name, sampling):
+    metric = METRICS[name](points=400, sampling=sampling)
+    assert float(distance(metric, gaussian(*FIRST), gaussian(*FIRST))) == pytest.approx(0, abs=1e-6)
+    assert float(distance(metric, gaussian(*FIRST), gaussian(*SECOND))) > 0.1
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+def test_kl_of_two_gaussians(direction):
+    (m, s), (n, t) = (FIRST, SECOND) if direction == "forward" else (SECOND, FIRST)
+    # KL(N(m, s^2) || N(n, t^2)) = log(t / s) + (s^2 + (m - n)^2) / (2 t^2) - 1 / 2.
+    exact = np.log(t / s) + (s**2 + (m - n) ** 2) / (2 * t**2) - 0.5
+    metric = KL(points=2_000, sampling="fixed", direction=direction)
+    assert float(distance(metric, gaussian(*FIRST), gaussian(*SECOND))) == pytest.approx(
+        exact, rel=1e-3
+    )
+
+
+@pytest.mark.parametrize("root", [True, False])
+def test_cramer_of_two_gaussians(root):
+    def gap(z):
+        return (stats.norm(*FIRST).cdf(z) - stats.norm(*SECOND).cdf(z)) ** 2
+
+    squared, _ = integrate.quad(gap, -6, 6)
+    metric = Cramer(points=2_000, sampling="fixed", root=root)
+    assert float(distance(metric, gaussian(*FIRST), gaussian(*SECOND))) == pytest.approx(
+        np.sqrt(squared) if root else squared, rel=1e-3
+    )
+
+
+def test_quantile_regression_is_the_wasserstein_distance_up_to_the_targets_own_spread():
+    # With kappa 0, sum_i E_j rho / N -> (1/2) int (G - F)^2-like excess that vanishes at equality:
+    # the expected pinball loss is smallest where the prediction's quantiles are the target's.
+    metric = Wasserstein(points=1_000, sampling="fixed", kappa=0.0)
+    target = gaussian(*FIRST)
+    best = float(distance(metric, target, target))
+    for mean, std in itertools.product((0.1, 0.3, 0.6), (0.6, 0.8, 1.1)):
+        if (mean, std) != FIRST:
+            assert float(distance(metric, target, gaussian(mean, std))) > best + 1e-2
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_gradient_vanishes_at_equality(name):
+    metric = METRICS[name](
+        points=2_000, sampling="fixed", **({"root": False} if name == "cramer" else {})
+    )
+    if name == "wasserstein":
+        metric = Wasserstein(points=2_000, sampling="fixed", kappa=0.0)
+
+    def loss(mean, std):
+        return distance(
+            metric, gaussian(*FIRST), GaussianMixture(jnp.ones(1), mean[None], std[None])
+        )
+
+    at = jax.grad(loss, (0, 1))(jnp.float32(FIRST[0]), jnp.float32(FIRST[1]))
+    away = jax.grad(loss, (0, 1))(jnp.float32(FIRST[0] + 0.3), jnp.float32(FIRST[1] + 0.3))
+    for near, far in zip(at, away, strict=True):
+        assert abs(float(near)) < 2e-2 * abs(float(far))
+
+
+def test_squared_cramer_has_an_unbiased_sample_gradient_and_the_root_has_not():
+    """The gradient of the average loss over sampled targets is that of the mixture's loss."""
+    samples = [Dirac(jnp.float32(-1.0)), Dirac(jnp.float32(1.5))]
+    mixture_cdf = GaussianMixture(
+        jnp.array([0.5, 0.5]), jnp.array([-1.0, 1.5]), jnp.array([1e-3, 1e-3])
+    )
+
+    def gradients(root):
+        metric = Cramer(points=4_000, sampling="fixed", root=root)
+
+        def sampled(mean):
+            return sum(distance(metric, s, gaussian(mean, 1.0)) for s in samples) / 2
+
+        def whole(mean):
+            return distance(metric, mixture_cdf, gaussian(mean, 1.0))
+
+        return [float(jax.grad(f)(jnp.float32(0.8))) for f in (sampled, whole)]
+
+    sampled, whole = gradients(root=False)
+    assert sampled == pytest.approx(whole, rel=1e-2)
+    sampled, whole = gradients(root=True)
+    assert sampled != pytest.approx(whole, rel=0.2)
+
+
+def pairwise_quantile_huber(quantiles, fractions, targets, kappa):
+    """The double sum of the paper's appendix C, pair by pair."""
+    error = targets[None, :] - quantiles[:, None]
+    size = jnp.abs(error)
+    huber = jnp.where(size <= kappa, error**2 / (2 * kappa), size - kappa / 2) if kappa else size
+    return jnp.sum(jnp.mean(jnp.abs(fractions[:, None] - (error < 0)) * huber, axis=1))
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**31), kappa=st.sampled_from([0.0, 0.02, 0.3, 1.0, 50.0]))
+def test_quantile_huber_is_the_sum_over_pairs(seed, kappa):
+    rng = np.random.default_rng(seed)
+    quantiles, fractions = rng.normal(size=30), rng.uniform(size=30)
+    targets = np.sort(rng.normal(size=25))
+    arguments = [jnp.asarray(a, jnp.float32) for a in (quantiles, fractions, targets)]
+    ours, gradient = jax.value_and_grad(quantile_huber)(*arguments, kappa)
+    theirs, referee = jax.value_and_grad(pairwise_quantile_huber)(*arguments, kappa)
+    assert float(ours) == pytest.approx(float(theirs), rel=1e-4, abs=1e-4)
+    np.testing.assert_allclose(gradient, referee, atol=1e-4 if kappa != 0.02 else 1e-3)
+
+
+def test_quantile_huber_by_hand():
+    # One quantile 0 at fraction 0.25, targets -2, 0.5, 3, kappa 1:
+    # 0.75 * (2 - 0.5), 0.25 * 0.5^2 / 2, 0.25 * (3 - 0.5), averaged.
+    loss = quantile_huber(jnp.zeros(1), jnp.array([0.25]), jnp.array([-2.0, 0.5, 3.0]), 1.0)
+    assert float(loss) == pytest.approx((0.75 * 1.5 + 0.25 * 0.125 + 0.25 * 2.5) / 3)
+
+
+def test_terminal_laws_are_those_of_appendix_c():
+    reward, domain = jnp.float32(0.4), Domain(-2.0, 2.0)
+    narrow = KL(points=200).terminal(reward, domain)
+    assert float(narrow.std) == pytest.approx(4.0 / 200)
+    assert float(narrow.mean) == pytest.approx(0.4)
+    step = Cramer(points=200).terminal(reward, domain)
+    np.testing.assert_allclose(step.cdf(jnp.array([0.35, 0.4, 0.45])), [0, 0.5, 1], atol=1e-6)
+    constant = Wasserstein().terminal(reward, domain)
+    np.testing.assert_allclose(constant.quantile(jnp.array([0.01, 0.99])), 0.4)
+
+
+@pytest.mark.parametrize(
+    ("metric", "field"),
+    [(lambda: Wasserstein(kappa=-1.0), "kappa"), (lambda: KL(points=0), "points")],
+)
+def test_impossible_metrics_are_refused(metric, field):
+    with pytest.raises(InvalidField, match=field):
+        metric()

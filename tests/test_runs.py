@@ -1,0 +1,239 @@
+"""Runs: reproducible to the bit, saved whole, loadable, safe against what is corrupt."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import umdqn
+from umdqn.analysis import accuracy_report, evaluation_report, exact_laws, optimal_policy
+from umdqn.analysis.accuracy import compare
+from umdqn.runs import PRESETS, configure, load, train_config
+from umdqn.runs.fields import from_dict, to_dict
+from umdqn.runs.files import write_bytes
+from umdqn.types import UmdqnError
+
+SMALL = {"steps": 1_200, "evaluation.every": 600, "checkpoint_every": 500, "chunk": 400}
+
+
+def checksum(path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_same_seed_same_bits_whatever_runs_beside_it(tmp_path):
+    """Two runs give identical checkpoints; a seed's bits do not depend on the other seeds."""
+    config = configure(overrides=SMALL | {"seeds": 2})
+    first = train_config(config, tmp_path / "first")
+    again = train_config(config, tmp_path / "again")
+    names = [path.name for path in first.directory.checkpoints()]
+    assert names == [f"{step:010d}.safetensors" for step in (0, 500, 1_000, 1_200)]
+    for name in names:
+        one, other = (run.path / "checkpoints" / name for run in (first, again))
+        assert checksum(one) == checksum(other)
+    assert checksum(first.directory.metrics_path) == checksum(again.directory.metrics_path)
+
+    alone = train_config(configure(overrides=SMALL | {"seed": 1}), tmp_path / "alone")
+    for together, single in zip(
+        jax.tree.leaves(first.params[1]), jax.tree.leaves(alone.params[1]), strict=True
+    ):
+        np.testing.assert_array_equal(together, single)
+    leaves = zip(jax.tree.leaves(first.params[0]), jax.tree.leaves(first.params[1]), strict=True)
+    assert any(not np.array_equal(one, other) for one, other in leaves)
+
+
+def test_a_run_directory_says_what_it_is(small_run):
+    manifest = json.loads(small_run.directory.manifest_path.read_text())
+    assert manifest["status"] == "finished"
+    assert manifest["step"] == 3_000
+    assert manifest["seeds"] == [0, 1]
+    assert manifest["versions"]["jax"] == jax.__version__
+    assert from_dict(type(small_run.config), manifest["config"]) == small_run.config
+    records = small_run.directory.read_metrics()
+    assert [(r["step"], r["seed"]) for r in records] == [
+        (step, seed) for step in (1_000, 2_000, 3_000) for seed in (0, 1)
+    ]
+    assert records[0]["loss_mean"] is None  # all random steps, no update yet
+    assert records[-1]["loss_mean"] > 0
+    assert not list(small_run.path.rglob(".*"))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("agent", umdqn.ALGORITHMS)
+def test_configurations_survive_json(agent, preset):
+    config = configure("grid-world", agent, preset)
+    assert from_dict(type(config), json.loads(json.dumps(to_dict(config)))) == config
+
+
+def test_the_python_interface(small_run):
+    run = umdqn.load(small_run.path)
+    law = run.law([2, 6])[0]
+    assert len(run.law([2, 6])) == 4
+    assert 0 < float(law.cdf(0.3)) < 1
+    assert float(law.cvar(0.1)) < float(law.quantile(0.1)) < float(law.quantile(0.9))
+    assert law.sample(jax.random.key(0), 1_000).shape == (1_000,)
+    assert float(run.law((2, 6), seed=1)[0].mean) != float(law.mean)
+    with pytest.raises(UmdqnError, match="seed = 7"):
+        run.law([2, 6], seed=7)
+    with pytest.raises(UmdqnError, match="observation"):
+        run.law([2, 6, 1])
+
+
+def test_evaluation_is_repeatable_and_consistent(small_run):
+    report = evaluation_report(small_run, 40)
+    assert report == evaluation_report(load(small_run.path), 40)
+    assert report["episodes"] == 80
+    seeds = report["seeds"].values()
+    for key in ("return_mean", "discounted_mean"):
+        assert report[key] == pytest.approx(np.mean([seed[key] for seed in seeds]), abs=1e-6)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.1])
+def test_distances_of_shifted_laws_by_hand(shift):
+    """Every exact law moved by 0.1: W1 and the error of the mean are 0.1."""
+    laws = [row[:2] for row in exact_laws(optimal_policy())[:3]]
+    z = jnp.linspace(-4, 4, 8_001)
+    cdfs = np.array([[np.asarray(law.cdf(z - shift)) for law in row] for row in laws])
+    means = np.array([[float(law.mean) + shift for law in row] for row in laws])
+    found = compare(cdfs, means, laws, z)
+    np.testing.assert_allclose(found.w1, shift, atol=2e-4)
+    np.testing.assert_allclose(found.mean_error, shift, atol=1e-5)
+    # Moving one Gaussian by d moves its CDF by at most d / (std sqrt(2 pi)).
+    assert np.all(found.ks <= shift / (0.1 * np.sqrt(2 * np.pi)) + 1e-5)
+    assert np.all(found.cramer**2 <= found.w1 * found.ks + 1e-6)
+
+
+def test_accuracy_report_has_its_keys(small_run):
+    report = accuracy_report(small_run)
+    keys = {"w1", "w1_max", "cramer", "ks", "mean_error", "w1_greedy", "optimal_actions"}
+    assert keys <= set(report)
+    for seed in report["seeds"].values():
+        assert set(seed) == keys
+        assert 0 < seed["mean_error"] <= seed["w1"] <= seed["w1_max"]
+        assert 0 <= seed["optimal_actions"] <= 47
+
+
+def test_divergence_stops_the_run_and_keeps_the_last_good_checkpoint(tmp_path):
+    config = configure(
+        overrides=SMALL
+        | {"optimiser.learning_rate": 1e30, "replay.warmup": 450, "checkpoint_every": 400}
+    )
+    with pytest.raises(UmdqnError, match=r"loss of seed 0 was not finite at step \d+") as error:
+        train_config(config, tmp_path / "run")
+    run = load(tmp_path / "run")
+    assert run.manifest["status"] == "failed"
+    assert run.step == 400
+    assert str(run.checkpoint) in str(error.value)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(run.params))
+
+
+def test_ctrl_c_saves_and_exits_cleanly(tmp_path):
+    out = tmp_path / "run"
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "umdqn.cli",
+            "train",
+            "--steps",
+            "1e6",
+            "--chunk",
+            "200",
+            "--evaluation.every",
+            "200",
+            "--out",
+            str(out),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)},
+    )
+    metrics = out / "metrics.jsonl"
+    deadline = time.monotonic() + 120
+    while not (metrics.exists() and metrics.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    run = load(out)
+    assert run.manifest["status"] == "interrupted"
+    assert run.step == run.manifest["step"] >= 200
+    assert f"interrupted at step {run.step}" in errors
+
+
+def test_a_run_never_overwrites(tmp_path, monkeypatch):
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("years of work")
+    with pytest.raises(UmdqnError, match="not empty"):
+        train_config(configure(overrides=SMALL), tmp_path / "full")
+    assert os.listdir(tmp_path / "full") == ["thesis.tex"]
+    with pytest.raises(UmdqnError, match="cannot make this directory"):
+        train_config(configure(overrides=SMALL), tmp_path / "full" / "thesis.tex" / "run")
+
+    from umdqn.runs import RunDirectory
+
+    monkeypatch.chdir(tmp_path)
+    made = {RunDirectory.create(configure(), None).path for _ in range(20)}
+    assert len(made) == 20
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda run: (run / "manifest.json").write_text("{"), "corrupt: not JSON"),
+        (lambda run: (run / "manifest.json").write_text("[]"), "not the manifest of a umdqn run"),
+        (lambda run: (run / "manifest.json").unlink(), "has no manifest.json"),
+        (lambda run: edit(run, format_version=99), "format version 99"),
+        (lambda run: edit(run, config={}), "corrupt"),
+        (lambda run: cut(run), "not a safetensors file"),
+        (lambda run: edit_config(run, torso=[128, 64]), "not those of the manifest"),
+        (lambda run: edit_config(run, steps=-1), "steps = -1"),
+        (lambda run: [p.unlink() for p in (run / "checkpoints").iterdir()], "no checkpoint"),
+    ],
+)
+def test_corrupt_and_foreign_directories_are_refused(small_run, tmp_path, spoil, message):
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(small_run.path, copy)
+    spoil(copy)
+    with pytest.raises(UmdqnError, match=message) as error:
+        _ = load(copy).params
+    assert "\n" not in str(error.value)
+
+
+def edit(run, **changes):
+    path = run / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def edit_config(run, **changes):
+    config = json.loads((run / "manifest.json").read_text())["config"]
+    edit(run, config=config | changes)
+
+
+def cut(run):
+    path = sorted((run / "checkpoints").iterdir())[-1]
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    write_bytes(path, b"old")
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UmdqnError, match="No space left"):
+        write_bytes(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["file"]
