@@ -26,7 +26,7 @@ def transition(reward: float) -> Transition:
 
 
 def test_replay_forgets_the_oldest_and_samples_only_what_is_stored():
-    replay = Replay.empty(transition(0.0), 4)
+    replay = Replay.empty(jnp.zeros(2), 4)
     for reward in (1.0, 2.0):
         replay = replay.add(transition(reward))
     drawn = set(np.asarray(replay.sample(jax.random.key(0), 200).reward).tolist())
@@ -53,7 +53,7 @@ def cell(observation: np.ndarray) -> tuple[int, int]:
 def test_stored_transitions_are_steps_of_one_episode():
     """Every transition obeys the rules; none joins two episodes; only termination ends a return."""
     _, state, progress = trained(1_500)
-    ring = jax.tree.map(np.asarray, state.replay.ring)
+    ring = jax.tree.map(np.asarray, state.replay.rows(jnp.arange(1_500)))
     ends = 0
     for step in range(1_500):
         before, after = cell(ring.observation[step]), cell(ring.next_observation[step])
@@ -71,12 +71,10 @@ def test_stored_transitions_are_steps_of_one_episode():
 def test_truncation_can_be_treated_as_termination():
     _, kept, _ = trained(1_500)
     _, cut, _ = trained(1_500, truncation_terminates=True)
-    ended = [
-        tuple(o) in (grid.TRAP, grid.TARGET) for o in np.asarray(cut.replay.ring.next_observation)
-    ]
-    zeros = np.asarray(cut.replay.ring.discount[:1_500]) == 0
+    ended = [tuple(o) in (grid.TRAP, grid.TARGET) for o in np.asarray(cut.replay.next_observations)]
+    zeros = np.asarray(cut.replay.numbers[:1_500, 2]) == 0
     assert zeros.sum() > np.sum(ended)
-    assert (np.asarray(kept.replay.ring.discount[:1_500]) == 0).sum() == np.sum(ended)
+    assert (np.asarray(kept.replay.numbers[:1_500, 2]) == 0).sum() == np.sum(ended)
 
 
 def test_chunks_of_any_length_give_the_same_bits():

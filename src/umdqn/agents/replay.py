@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Int
+from jaxtyping import Array, Float, Int
 
 from umdqn.types import Key, Transition, check
 
@@ -30,23 +30,46 @@ class ReplayConfig:
 class Replay(NamedTuple):
     """A ring of transitions; `added` counts all that ever came in."""
 
-    ring: Transition
+    observations: Float[Array, "capacity ..."]
+    next_observations: Float[Array, "capacity ..."]
+    numbers: Float[Array, "capacity 3"]
+    """Action, reward and discount."""
     added: Int[Array, ""]
 
     @classmethod
-    def empty(cls, example: Transition, capacity: int) -> Replay:
-        """Room for `capacity` transitions like `example`."""
-        ring = jax.tree.map(lambda leaf: jnp.zeros((capacity, *leaf.shape), leaf.dtype), example)
-        return cls(ring, jnp.int32(0))
+    def empty(cls, observation: Float[Array, "..."], capacity: int) -> Replay:
+        """Room for `capacity` transitions with observations like this one."""
+        # Two arrays, not one twice: each is updated in place.
+        rings = (jnp.zeros((capacity, *observation.shape), observation.dtype) for _ in range(2))
+        return cls(next(rings), next(rings), jnp.zeros((capacity, 3)), jnp.int32(0))
 
-    def add(self, transition: Transition) -> Replay:
+    def add(self, seen: Transition) -> Replay:
         """Store a transition in place of the oldest."""
-        slot = self.added % self.ring.reward.shape[0]
-        ring = jax.tree.map(lambda ring, new: ring.at[slot].set(new), self.ring, transition)
-        return Replay(ring, self.added + 1)
+        slot = self.added % self.numbers.shape[0]
+        numbers = jnp.stack([seen.action.astype(jnp.float32), seen.reward, seen.discount])
+
+        def put(ring: Array, row: Array) -> Array:
+            return jax.lax.dynamic_update_index_in_dim(ring, row, slot, 0)
+
+        return Replay(
+            put(self.observations, seen.observation),
+            put(self.next_observations, seen.next_observation),
+            put(self.numbers, numbers),
+            self.added + 1,
+        )
 
     def sample(self, key: Key, count: int) -> Transition:
         """Transitions drawn uniformly with replacement."""
-        stored = jnp.minimum(self.added, self.ring.reward.shape[0])
-        chosen = jax.random.randint(key, (count,), 0, stored)
-        return jax.tree.map(lambda ring: ring[chosen], self.ring)
+        stored = jnp.minimum(self.added, self.numbers.shape[0])
+        return self.rows(jax.random.randint(key, (count,), 0, stored))
+
+    def rows(self, chosen: Int[Array, "count"]) -> Transition:
+        """The transitions in the given slots."""
+        action, reward, discount = self.numbers[chosen].T
+        return Transition(
+            self.observations[chosen],
+            action.astype(jnp.int32),
+            reward,
+            discount,
+            self.next_observations[chosen],
+        )

@@ -61,41 +61,40 @@ class CompiledLoop:
         """The state before the first step."""
         agent_key, env_key, run_key = jax.random.split(key, 3)
         env = self.env.reset(env_key)
-        observation = self.env.observe(env)
-        zero = jnp.float32(0)
-        example = Transition(observation, jnp.int32(0), zero, zero, observation)
-        replay = Replay.empty(example, self.replay.capacity)
+        replay = Replay.empty(self.env.observe(env), self.replay.capacity)
         agent = self.agent.init(agent_key)
-        return LoopState(agent, replay, env, jnp.int32(0), zero, jnp.int32(0), run_key)
+        return LoopState(agent, replay, env, jnp.int32(0), jnp.float32(0), jnp.int32(0), run_key)
 
     def chunk(self, state: LoopState, steps: Int[Array, ""]) -> tuple[LoopState, Progress]:
         """Take `steps` steps. The number is an argument, so that every length is one program."""
         end = state.step + steps
 
-        def warm(carry: tuple[LoopState, Progress]) -> tuple[LoopState, Progress]:
-            return self._interact(*carry, jnp.float32(1.0))
+        def interact_until(
+            limit: Int[Array, ""], carry: tuple[LoopState, Progress], warm: bool
+        ) -> tuple[LoopState, Progress]:
+            return jax.lax.while_loop(
+                lambda carry: carry[0].step < limit,
+                lambda carry: self._interact(*carry, warm),
+                carry,
+            )
 
         def train(carry: tuple[LoopState, Progress]) -> tuple[LoopState, Progress]:
-            state, progress = carry
-            epsilon = self.exploration.epsilon(state.step - self.replay.warmup)
-            state, progress = self._interact(state, progress, epsilon)
-            if self.update_every == 1:
-                return self._learn(state, progress)
-            due = state.step % self.update_every == 0
-            return jax.lax.cond(due, self._learn, lambda *carry: carry, state, progress)
-
-        def before(limit: Array | int):  # type: ignore[no-untyped-def]
-            return lambda carry: carry[0].step < limit
+            # An inner loop even where it takes one step: XLA writes the memory in place inside it,
+            # but would copy the whole memory if it could fuse the write with the sampling below.
+            step = carry[0].step
+            due = step - step % self.update_every + self.update_every
+            return self._learn_when_due(*interact_until(jnp.minimum(due, end), carry, warm=False))
 
         carry = (state, Progress.none())
-        carry = jax.lax.while_loop(before(jnp.minimum(end, self.replay.warmup)), warm, carry)
-        return jax.lax.while_loop(before(end), train, carry)
+        carry = interact_until(jnp.minimum(end, self.replay.warmup), carry, warm=True)
+        return jax.lax.while_loop(lambda carry: carry[0].step < end, train, carry)
 
     def _interact(
-        self, state: LoopState, progress: Progress, epsilon: Float[Array, ""]
+        self, state: LoopState, progress: Progress, warm: bool
     ) -> tuple[LoopState, Progress]:
         """One step of the environment, stored; a new episode begins where one ended."""
         act_key, env_key, reset_key, _, _ = self._keys(state)
+        epsilon = 1.0 if warm else self.exploration.epsilon(state.step - self.replay.warmup)
         observation = self.env.observe(state.env)
         action = self.agent.act(state.agent.params, observation, epsilon, act_key)
         env, outcome = self.env.step(state.env, action, env_key)
@@ -121,17 +120,25 @@ class CompiledLoop:
         )
         return state, progress
 
-    def _learn(self, state: LoopState, progress: Progress) -> tuple[LoopState, Progress]:
-        """One update of the agent."""
+    def _learn_when_due(self, state: LoopState, progress: Progress) -> tuple[LoopState, Progress]:
+        """An update every `update_every` steps; a chunk may end between two of them."""
         *_, sample_key, learn_key = self._keys(state)
-        batch = state.replay.sample(sample_key, self.replay.batch_size)
-        agent, loss = self.agent.learn(state.agent, batch, learn_key)
-        bad = ~jnp.isfinite(loss) & (progress.first_bad_step < 0)
-        progress = progress._replace(
-            updates=progress.updates + 1,
-            loss=progress.loss + loss,
-            first_bad_step=jnp.where(bad, state.step, progress.first_bad_step),
-        )
+
+        def learn(agent: AgentState, progress: Progress) -> tuple[AgentState, Progress]:
+            batch = state.replay.sample(sample_key, self.replay.batch_size)
+            agent, loss = self.agent.learn(agent, batch, learn_key)
+            bad = ~jnp.isfinite(loss) & (progress.first_bad_step < 0)
+            return agent, progress._replace(
+                updates=progress.updates + 1,
+                loss=progress.loss + loss,
+                first_bad_step=jnp.where(bad, state.step, progress.first_bad_step),
+            )
+
+        if self.update_every == 1:
+            agent, progress = learn(state.agent, progress)
+        else:
+            due = state.step % self.update_every == 0
+            agent, progress = jax.lax.cond(due, learn, lambda *carry: carry, state.agent, progress)
         return state._replace(agent=agent), progress
 
     def _keys(self, state: LoopState) -> Key:

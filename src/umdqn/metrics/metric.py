@@ -19,10 +19,10 @@ the centres of these cells. All three estimate the same integral."""
 
 
 def unit_points(key: Key, count: int, sampling: Sampling) -> Float[Array, "count"]:
-    """Points of [0, 1], in increasing order, whose average estimates the integral over it."""
+    """Points of [0, 1] whose average estimates the integral over it."""
     cells = jnp.arange(count, dtype=jnp.float32)
     choices = {
-        "random": lambda: jnp.sort(jax.random.uniform(key, (count,))),
+        "random": lambda: jax.random.uniform(key, (count,)),
         "stratified": lambda: (cells + jax.random.uniform(key, (count,))) / count,
         "fixed": lambda: (cells + 0.5) / count,
     }

@@ -29,10 +29,11 @@ class Wasserstein(Metric):
     def draw(
         self, key: Key, domain: Domain
     ) -> tuple[Float[Array, "points"], Float[Array, "points"]]:
-        """The fractions of the prediction and of the target."""
+        """The fractions of the prediction, and those of the target in increasing order."""
         first, second = jax.random.split(key)
-        draw = (unit_points(k, self.points, self.sampling) for k in (first, second))
-        return next(draw), next(draw)
+        fractions = unit_points(first, self.points, self.sampling)
+        target_fractions = unit_points(second, self.points, self.sampling)
+        return fractions, jnp.sort(target_fractions)
 
     def terminal(self, reward: Float[Array, ""], domain: Domain) -> Law:
         """A Dirac: its quantile function is a constant."""

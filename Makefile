@@ -1,0 +1,52 @@
+# `make demo` shows what the project does, `make test` checks it; both set up their own .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: setup demo test lint types unit test-slow bench accuracy clean
+.DELETE_ON_ERROR:
+
+setup: $(VENV)/.installed
+
+$(VENV)/.installed: pyproject.toml
+	@echo "Setting up $(VENV) (once, about a minute)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	@$(PIP) --editable ".[dev]"
+	@touch $@
+
+$(VENV)/.installed-bench: $(VENV)/.installed
+	@$(PIP) --editable ".[bench]"
+	@touch $@
+
+demo: $(VENV)/.installed
+	@$(BIN)/python examples/demo.py
+
+test: lint types unit
+
+lint: $(VENV)/.installed-dev
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+
+types: $(VENV)/.installed-dev
+	@$(BIN)/mypy
+
+unit: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
+test-slow: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest -m slow
+
+bench: $(VENV)/.installed-bench
+	@$(BIN)/python benchmarks/bench.py
+
+# The accuracy bars: all three algorithms, both presets, five seeds (about an hour on two cores).
+accuracy: $(VENV)/.installed
+	@$(BIN)/python benchmarks/accuracy.py
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

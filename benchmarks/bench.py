@@ -1,0 +1,165 @@
+"""`make bench`: rates of our agents and of their peers, measured alternately in one run.
+
+The machine may be shared and noisy, so every contestant gets a short turn in each round, and what
+counts are medians over rounds and ratios of medians.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from umdqn.loops import Lanes, use_all_cores
+from umdqn.runs import configure
+
+use_all_cores()
+
+import jax  # noqa: E402  (after the number of devices is set)
+
+Rate = Callable[[int], float]
+
+
+def ours(agent: str, seeds: int = 1, **overrides: Any) -> Rate:
+    """Environment steps a second over all seeds, at the paper's settings."""
+    config = configure(
+        "grid-world", agent, "paper", {"seeds": seeds, "replay.warmup": 100} | overrides
+    )
+    lanes = Lanes(config.build_loop(), config.all_seeds, jax.devices())
+    lanes.advance(200)
+
+    def rate(steps: int) -> float:
+        start = time.perf_counter()
+        lanes.advance(steps)
+        return steps * seeds / (time.perf_counter() - start)
+
+    return rate
+
+
+def contest(contestants: dict[str, tuple[Rate, int]], rounds: int) -> dict[str, float]:
+    """Median rate of each contestant over alternating rounds."""
+    rates: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(rounds):
+        for name, (rate, steps) in contestants.items():
+            rates[name].append(rate(steps))
+    return {name: statistics.median(values) for name, values in rates.items()}
+
+
+def peers(rounds: int) -> dict[str, float]:
+    """Ours beside SB3 and the UMNN package."""
+    import torch
+
+    from peers import sb3_dqn, sb3_qrdqn, umnn_package
+
+    # Small networks run fastest on one thread: give the peers their best setting.
+    torch.set_num_threads(1)
+    contestants: dict[str, tuple[Rate, int]] = {}
+    for seeds in (1, 4):
+        for agent in ("umdqn-kl", "umdqn-c", "umdqn-w"):
+            label = f"{agent}, {seeds} seed" + "s" * (seeds > 1)
+            contestants[label] = (ours(agent, seeds), 1_000 // seeds)
+    contestants["SB3 DQN"] = (sb3_dqn(), 500)
+    contestants["SB3-contrib QR-DQN"] = (sb3_qrdqn(), 60)
+    contestants["UMNN package, updates"] = (umnn_package(), 1)
+    return contest(contestants, rounds)
+
+
+def scaling(rounds: int) -> dict[str, dict[str, float]]:
+    """Milliseconds a step of UMDQN-C against points, width, and seeds."""
+    variants: dict[str, dict[str, tuple[Rate, int]]] = {
+        "points": {
+            str(n): (ours("umdqn-c", **{"metric.points": n, "representation.intervals": n}), 400)
+            for n in (50, 100, 200, 400, 800)
+        },
+        "hidden width": {
+            str(n): (ours("umdqn-c", **{"representation.hidden": (n,)}), 400)
+            for n in (32, 64, 128, 256, 512)
+        },
+        "seeds": {str(n): (ours("umdqn-c", n), 400 // n) for n in (1, 2, 4, 8)},
+    }
+    return {
+        name: {label: 1e3 / rate for label, rate in contest(members, rounds).items()}
+        for name, members in variants.items()
+    }
+
+
+_FIRST_STEP = """
+import sys, time
+from umdqn.cli import _keep_compiled_programs
+_keep_compiled_programs()
+import umdqn
+def watch(report):
+    print(time.time(), flush=True)
+    raise SystemExit
+umdqn.train(out=sys.argv[1], watch=watch, steps=2, chunk=2, **{"replay.warmup": 1})
+"""
+
+
+def start_up() -> dict[str, float]:
+    """Seconds from starting Python to the first training step, without and with a cache."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        def seconds(name: str) -> float:
+            start = time.time()
+            printed = subprocess.run(
+                [sys.executable, "-c", _FIRST_STEP, f"{folder}/{name}"],
+                env=os.environ | {"XDG_CACHE_HOME": folder},
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+            return float(printed.split()[-1]) - start
+
+        return {"cold": seconds("cold"), "with compilation cache": seconds("cached")}
+
+
+def show(results: dict[str, Any]) -> None:
+    """Print the tables."""
+    rates = results["steps_per_second"]
+    base = rates["SB3 DQN"]
+    print(f"\n{'':28}{'steps/s':>10}{'x SB3 DQN':>12}{'x UMNN package':>17}")
+    for name, rate in rates.items():
+        package = rates["UMNN package, updates"]
+        print(f"{name:28}{rate:10.1f}{rate / base:12.2f}{rate / package:17.0f}")
+    for name, row in results["milliseconds_per_step"].items():
+        print(f"\nUMDQN-C, milliseconds a step (over all seeds) against {name}:")
+        print("  ".join(f"{label}: {value:.2f}" for label, value in row.items()))
+    print("\nSeconds from the command to the first training step:")
+    print(
+        "  ".join(f"{name}: {value:.1f}" for name, value in results["first_step_seconds"].items())
+    )
+
+
+def main() -> None:
+    """Measure, print, write JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results.json"))
+    options = parser.parse_args()
+    results = {
+        "machine": {
+            "cores": len(os.sched_getaffinity(0)),
+            "python": platform.python_version(),
+            "jax": jax.__version__,
+            "platform": platform.machine(),
+        },
+        "steps_per_second": peers(options.rounds),
+        "milliseconds_per_step": scaling(options.rounds),
+        "first_step_seconds": start_up(),
+    }
+    show(results)
+    options.out.write_text(json.dumps(results, indent=2) + "\n")
+    print(f"\n{options.out}")
+
+
+if __name__ == "__main__":
+    main()
