@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from umdqn.loops import Lanes, use_all_cores
+from umdqn.loops import Lanes, available_cores, use_all_cores
 from umdqn.runs import configure
 
 use_all_cores()
@@ -28,12 +28,13 @@ import jax  # noqa: E402  (after the number of devices is set)
 
 Rate = Callable[[int], float]
 
+# Random actions cost no network: let all contestants explore equally little.
+FAIR = {"replay.warmup": 100, "exploration.start": 0.05, "exploration.end": 0.05}
+
 
 def ours(agent: str, seeds: int = 1, **overrides: Any) -> Rate:
     """Environment steps a second over all seeds, at the paper's settings."""
-    config = configure(
-        "grid-world", agent, "paper", {"seeds": seeds, "replay.warmup": 100} | overrides
-    )
+    config = configure("grid-world", agent, "paper", FAIR | {"seeds": seeds} | overrides)
     lanes = Lanes(config.build_loop(), config.all_seeds, jax.devices())
     lanes.advance(200)
 
@@ -147,7 +148,7 @@ def main() -> None:
     options = parser.parse_args()
     results = {
         "machine": {
-            "cores": len(os.sched_getaffinity(0)),
+            "cores": available_cores(),
             "python": platform.python_version(),
             "jax": jax.__version__,
             "platform": platform.machine(),

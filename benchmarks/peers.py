@@ -31,6 +31,8 @@ def sb3(kind: type, **policy: Any) -> Callable[[int], float]:
         train_freq=1,
         gradient_steps=1,
         target_update_interval=1_000,
+        exploration_initial_eps=0.05,
+        exploration_final_eps=0.05,
         policy_kwargs={"net_arch": [128, 128], **policy},
         device="cpu",
         seed=0,

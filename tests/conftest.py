@@ -17,9 +17,13 @@ use_all_cores()
 jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parents[1] / ".pytest_cache/jax"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
-AGENTS = ("umdqn-kl", "umdqn-c", "umdqn-w")
-
-_SMALL = {"steps": 3_000, "seeds": 2, "evaluation.every": 1_000, "checkpoint_every": 2_000}
+_SMALL = {
+    "steps": 3_000,
+    "replay.warmup": 1_000,
+    "seeds": 2,
+    "evaluation.every": 1_000,
+    "checkpoint_every": 2_000,
+}
 
 
 @pytest.fixture(scope="session")

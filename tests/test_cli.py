@@ -84,6 +84,9 @@ BAD = {
     "boolean": (["train", "--metric.root", "maybe"], "true or false"),
     "run": (["evaluate", "/nowhere"], "there is no such directory"),
     "extra argument": (["train", "grid-world", "umdqn-c", "more"], "unexpected argument 'more'"),
+    "option before the command": (["--verson"], "did you mean 'version'?"),
+    "count beyond 32 bits": (["train", "--replay.capacity", "3e9"], "below 2^31"),
+    "seed beyond 32 bits": (["train", "--seed", "1e20"], "seed"),
     "missing state": (["laws", "/nowhere", "--out", "x.png"], "--state"),
 }
 
@@ -124,7 +127,17 @@ def test_bad_states_episodes_and_formats(small_run, tmp_path, capsys):
 
 def test_train_prints_the_run_directory_and_honours_overrides(tmp_path, capsys):
     out = tmp_path / "run"
-    arguments = ["train", "grid-world", "umdqn-w", "--steps", "1100", "--metric.kappa", "0.02"]
+    arguments = [
+        "train",
+        "grid-world",
+        "umdqn-w",
+        "--steps",
+        "1100",
+        "--replay.warmup",
+        "1000",
+        "--metric.kappa",
+        "0.02",
+    ]
     arguments += ["--domain", "-3", "3", "--representation.hidden", "16", "--out", str(out)]
     assert main(arguments) == 0
     captured = capsys.readouterr()
@@ -137,5 +150,6 @@ def test_train_prints_the_run_directory_and_honours_overrides(tmp_path, capsys):
         "hidden": [16],
         "intervals": 200,
         "point_scale": 4.0,
+        "steepness": 0.25,
     }
     assert "return" in captured.err

@@ -2,6 +2,7 @@
 
 import itertools
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from umdqn.laws import Dirac, GaussianMixture, normal
+from umdqn.laws import REPRESENTATIONS, Dirac, GaussianMixture, bellman, normal
 from umdqn.metrics import KL, METRICS, Cramer, Wasserstein, quantile_huber
+from umdqn.metrics.wasserstein import _inside
 from umdqn.types import Domain, InvalidField
 
 DOMAIN = Domain(-6.0, 6.0)
@@ -158,3 +160,34 @@ def test_terminal_laws_are_those_of_appendix_c():
 def test_impossible_metrics_are_refused(metric, field):
     with pytest.raises(InvalidField, match=field):
         metric()
+
+
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+@pytest.mark.parametrize("name", METRICS)
+@pytest.mark.parametrize("sampling", ["random", "stratified", "fixed"])
+def test_every_metric_serves_every_representation(name, representation, sampling):
+    """Finite loss and gradient for ordinary and terminal targets; none at the ends of [0, 1]."""
+    metric, domain = METRICS[name](points=64, sampling=sampling), Domain(-2.0, 2.0)
+    head = REPRESENTATIONS[representation]().build(3, 2, domain, jax.random.key(0))
+    features = jnp.ones(3)
+
+    def loss(head, discount):
+        reward = jnp.float32(0.3)
+        target = bellman(
+            head.law(-features, jnp.int32(0)), reward, discount, metric.terminal(reward, domain)
+        )
+        points = metric.draw(jax.random.key(1), domain)
+        target = jax.lax.stop_gradient(target)
+        return metric(target, head.law(features, jnp.int32(1)), points, domain)
+
+    for discount in (0.5, 0.0):
+        value, gradient = eqx.filter_value_and_grad(loss)(head, jnp.float32(discount))
+        assert np.isfinite(value)
+        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
+        assert any(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(gradient))
+
+
+def test_fractions_stay_off_the_ends():
+    ends = jnp.array([0.0, 0.5, 1.0])
+    np.testing.assert_array_less(0.0, _inside(ends))
+    np.testing.assert_array_less(_inside(ends), 1.0)

@@ -21,7 +21,13 @@ from umdqn.runs.fields import from_dict, to_dict
 from umdqn.runs.files import write_bytes
 from umdqn.types import UmdqnError
 
-SMALL = {"steps": 1_200, "evaluation.every": 600, "checkpoint_every": 500, "chunk": 400}
+SMALL = {
+    "steps": 1_200,
+    "replay.warmup": 300,
+    "evaluation.every": 600,
+    "checkpoint_every": 500,
+    "chunk": 400,
+}
 
 
 def checksum(path) -> str:
@@ -237,3 +243,27 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
         write_bytes(path, b"new")
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_naming_a_part_keeps_the_presets_fields():
+    plain = configure(preset="tuned")
+    assert configure(preset="tuned", overrides={"metric": "cramer"}) == plain
+    other = configure(preset="tuned", overrides={"metric": "kl", "metric.points": 50})
+    assert (other.metric.sampling, other.metric.points) == ("stratified", 50)
+
+
+def test_a_manifest_of_an_older_version_takes_defaults(small_run, tmp_path):
+    config = to_dict(small_run.config)
+    del config["representation"]["steepness"], config["chunk"]
+    assert from_dict(type(small_run.config), config) == small_run.config
+
+
+def test_spoilt_parameters_are_noticed_at_the_end_of_a_chunk():
+    config = configure(overrides=SMALL | {"optimiser.learning_rate": 1e30})
+    loop = config.build_loop()
+    state, progress = jax.jit(loop.chunk)(loop.init(jax.random.key(0)), jnp.int32(300))
+    assert int(progress.first_bad_step) == -1
+    spoilt = jax.tree.map(lambda leaf: leaf * jnp.nan, state.agent.params)
+    state = state._replace(agent=state.agent._replace(params=spoilt))
+    _, progress = jax.jit(loop.chunk)(state, jnp.int32(0))
+    assert int(progress.first_bad_step) == 300

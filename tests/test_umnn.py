@@ -15,7 +15,7 @@ FEATURES, ACTIONS, INTERVALS = 6, 3, 200
 def umnn(hidden=(32,), seed=0, sharpness=8.0) -> tuple[Umnn, jax.Array]:
     """A network with kinks all over the domain, far sharper than at initialisation."""
     key = jax.random.key(seed)
-    network = Umnn(FEATURES, ACTIONS, hidden, INTERVALS, sharpness, key)
+    network = Umnn(FEATURES, ACTIONS, hidden, INTERVALS, sharpness, 1.0, key)
     bias = jax.random.normal(jax.random.fold_in(key, 1), network.context.bias.shape)
     network = eqx.tree_at(lambda n: n.context.bias, network, bias)
     return network, jax.random.normal(jax.random.fold_in(key, 2), (FEATURES,))
@@ -107,3 +107,15 @@ def test_gradients_are_the_referees():
     for fast_leaf, exact_leaf in leaves:
         size = float(jnp.abs(exact_leaf).max())
         np.testing.assert_allclose(fast_leaf, exact_leaf, atol=1e-3 * size + 1e-6)
+
+
+def test_cdfs_of_a_trained_network_are_within_1e_4_of_an_adaptive_integral(small_run):
+    """The issue's bar on quadrature, on the domain of a network that has been trained."""
+    network = small_run.agent.network(small_run.params[0])
+    for state, action in (((2, 6), 0), ((3, 4), 1), ((0, 0), 3)):
+        observation = jnp.asarray(state, jnp.float32)
+        law, features = network.law(observation, jnp.int32(action)), network.torso(observation)
+        for x in np.linspace(-1, 1, 21):
+            exact = 1 / (1 + np.exp(-adaptive(network.head.umnn, features, x, action)))
+            z = law.domain.from_unit(jnp.float32(x))
+            assert float(law.cdf(z)) == pytest.approx(exact, abs=1e-4)

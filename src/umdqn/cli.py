@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn, get_args, get_origin
 
@@ -32,12 +33,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print(f"umdqn: {error}", file=sys.stderr)
         return _INTERRUPTED if isinstance(error, Interrupted) else 1
+    except (OSError, MemoryError) as error:
+        if isinstance(error, BrokenPipeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        print(f"umdqn: {error or 'out of memory'}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("umdqn: interrupted", file=sys.stderr)
         return _INTERRUPTED
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
 
 
 def _run(tokens: list[str]) -> int:
@@ -48,7 +52,7 @@ def _run(tokens: list[str]) -> int:
     for token in extra:
         if token.startswith("--"):
             name = token.removeprefix("--").partition("=")[0]
-            raise unknown("option", name, _option_names(commands[options.command]))
+            raise unknown("option", name, _option_names(commands.get(options.command, parser)))
     if extra:
         parser.error(f"unexpected argument {extra[0]!r}")
     if not options.command:
@@ -62,6 +66,7 @@ def _run(tokens: list[str]) -> int:
 def _parser() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
     parser = _Parser(prog="umdqn", description=__doc__, allow_abbrev=False)
     parser.description = "Distributional reinforcement learning with continuous laws of the return."
+    parser.add_argument("--version", action="version", version=f"umdqn {version('umdqn')}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     def command(name: str, run: Callable[[Any], None], help: str) -> argparse.ArgumentParser:

@@ -53,6 +53,12 @@ class TrainingDisplay:
             f"{self._config.steps:,} steps, {seeds} -> {path}",
             soft_wrap=True,
         )
+        if self._config.steps <= self._config.replay.warmup:
+            self._console.print(
+                f"note: {self._config.replay.warmup:,} random steps (replay.warmup) come before the "
+                f"first update, so that {self._config.steps:,} steps learn nothing",
+                soft_wrap=True,
+            )
 
     def update(self, report: Report) -> None:
         """Show a report."""

@@ -41,6 +41,11 @@ def check(condition: bool, field: str, value: Any, allowed: str) -> None:
         raise InvalidField(field, value, allowed)
 
 
+def check_count(field: str, value: int) -> None:
+    """Raise `InvalidField` unless `value` is a count that compiled programs can hold."""
+    check(1 <= value < 2**31, field, value, "at least 1 and below 2^31")
+
+
 def unknown(kind: str, name: str, known: Iterable[str]) -> UmdqnError:
     """The error for a name that is not in a table, with the nearest name that is."""
     names = sorted(set(known))

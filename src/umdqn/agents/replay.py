@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from umdqn.types import Key, Transition, check
+from umdqn.types import Key, Transition, check_count
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,9 +22,8 @@ class ReplayConfig:
     """Steps of random actions before the first update."""
 
     def __post_init__(self) -> None:
-        check(self.capacity >= 1, "capacity", self.capacity, "at least 1")
-        check(self.batch_size >= 1, "batch_size", self.batch_size, "at least 1")
-        check(self.warmup >= 1, "warmup", self.warmup, "at least 1")
+        for field in ("capacity", "batch_size", "warmup"):
+            check_count(field, getattr(self, field))
 
 
 class Replay(NamedTuple):

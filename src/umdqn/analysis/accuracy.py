@@ -38,7 +38,8 @@ def distances(
     agent: Agent, params: PyTree, exact: list[list[GaussianMixture]], discount: float
 ) -> Distances:
     """Distances over all 47 x 4 state-action pairs of the grid world."""
-    bound = 1.0 / (1.0 - discount)
+    # One reward of at most 1, and six deviations of the noise of all steps.
+    bound = 1.0 + 6 * grid.REWARD_STD / (1 - discount**2) ** 0.5
     low = min(agent.domain.low, -bound) - _GRID_MARGIN
     high = max(agent.domain.high, bound) + _GRID_MARGIN
     z = jnp.linspace(low, high, _GRID_POINTS)

@@ -6,6 +6,8 @@ The return of an episode that ends after T steps at the target or the trap (o = 
 
 from __future__ import annotations
 
+import math
+
 import jax.numpy as jnp
 import numpy as np
 
@@ -15,9 +17,8 @@ from umdqn.laws import GaussianMixture
 Policy = np.ndarray
 """Probabilities of actions, one row a state, in the order of `grid_world.STATES`."""
 
-# With discount 0.5 what comes later than this is below float precision.
-_HORIZON = 80
-_TIE = 1e-9
+# What is discounted by less than this, or closer than this, does not count.
+_NEGLIGIBLE = 1e-9
 
 
 def _model() -> tuple[np.ndarray, np.ndarray]:
@@ -51,7 +52,7 @@ def optimal_values(discount: float = grid.DISCOUNT) -> np.ndarray:
 def optimal_actions(discount: float = grid.DISCOUNT) -> np.ndarray:
     """Which actions are optimal in each state [S, A]; several on a tie."""
     values = optimal_values(discount)
-    return values >= values.max(axis=1, keepdims=True) - _TIE
+    return values >= values.max(axis=1, keepdims=True) - _NEGLIGIBLE
 
 
 def optimal_policy(discount: float = grid.DISCOUNT) -> Policy:
@@ -68,7 +69,7 @@ def exact_laws(
     on until it terminates.
     """
     moves, ends = _model()
-    horizon = min(time_limit or _HORIZON, _HORIZON)
+    horizon = time_limit or _horizon(discount)
     variances = grid.REWARD_STD**2 * np.cumsum(discount ** (2 * np.arange(horizon)))
     step_moves = np.einsum("sa,sat->st", policy, moves)
     step_ends = np.einsum("sa,sao->so", policy, ends)
@@ -86,6 +87,11 @@ def exact_laws(
         ]
         for state in range(len(grid.STATES))
     ]
+
+
+def _horizon(discount: float) -> int:
+    """Steps after which rewards are negligible."""
+    return 1 + math.ceil(math.log(_NEGLIGIBLE) / math.log(discount)) if discount > 0 else 1
 
 
 def _law(

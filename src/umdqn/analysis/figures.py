@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -73,14 +74,16 @@ def save_figure(figure: Figure, path: Path) -> None:
     if path.suffix.lstrip(".") not in formats:
         known = ", ".join(sorted(formats))
         raise UmdqnError(f"--out {path}: unknown picture format {path.suffix!r}; known: {known}")
+    partial = path.with_name(f".{path.stem}.partial{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.stem}.partial{path.suffix}")
         figure.savefig(partial, dpi=130)
         partial.replace(path)
     except OSError as error:
         raise UmdqnError(f"--out {path}: cannot write: {error.strerror}") from error
     finally:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
         plt.close(figure)
 
 

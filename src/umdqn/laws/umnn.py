@@ -58,6 +58,8 @@ class _UmnnRepresentation(Representation):
     """Cells of the cumulative quadrature over the domain."""
     point_scale: float = 4.0
     """Initial weights of the return (or fraction), relative to Xavier: larger starts sharper."""
+    steepness: float = 8.0
+    """Initial slope of G: 8 lets a law start well inside its domain."""
 
     def __post_init__(self) -> None:
         check(len(self.hidden) > 0, "hidden", self.hidden, "at least one layer")
@@ -65,9 +67,12 @@ class _UmnnRepresentation(Representation):
         even = self.intervals >= 2 and self.intervals % 2 == 0
         check(even, "intervals", self.intervals, "an even number of at least 2")
         check(self.point_scale > 0, "point_scale", self.point_scale, "above 0")
+        check(self.steepness > 0, "steepness", self.steepness, "above 0")
 
     def _umnn(self, features: int, actions: int, key: Key) -> Umnn:
-        return Umnn(features, actions, self.hidden, self.intervals, self.point_scale, key)
+        return Umnn(
+            features, actions, self.hidden, self.intervals, self.point_scale, self.steepness, key
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,6 +94,9 @@ class UmnnCdf(_UmnnRepresentation):
 @dataclasses.dataclass(frozen=True)
 class UmnnQf(_UmnnRepresentation):
     """`F^{-1}(tau) = G(tau)`."""
+
+    steepness: float = 0.25
+    """Initial slope of G: 0.25 lets the quantiles start within a quarter of the domain."""
 
     def build(self, features: int, actions: int, domain: Domain, key: Key) -> Head:
         return _QuantileHead(self._umnn(features, actions, key), domain)

@@ -2,7 +2,7 @@
 
 from umdqn.loops.compiled import CompiledLoop, LoopState, Progress
 from umdqn.loops.evaluation import Returns, evaluate
-from umdqn.loops.lanes import Lanes, use_all_cores
+from umdqn.loops.lanes import Lanes, available_cores, use_all_cores
 
 __all__ = [
     "CompiledLoop",
@@ -10,6 +10,7 @@ __all__ = [
     "LoopState",
     "Progress",
     "Returns",
+    "available_cores",
     "evaluate",
     "use_all_cores",
 ]

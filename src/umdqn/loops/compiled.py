@@ -37,7 +37,7 @@ class Progress(NamedTuple):
     loss: Float[Array, ""]
     """Sum of the losses."""
     first_bad_step: Int[Array, ""]
-    """Step of the first update whose loss was not finite, or -1."""
+    """Step of the first update whose loss or result was not finite, or -1."""
 
     @classmethod
     def none(cls) -> Progress:
@@ -87,7 +87,8 @@ class CompiledLoop:
 
         carry = (state, Progress.none())
         carry = interact_until(jnp.minimum(end, self.replay.warmup), carry, warm=True)
-        return jax.lax.while_loop(lambda carry: carry[0].step < end, train, carry)
+        state, progress = jax.lax.while_loop(lambda carry: carry[0].step < end, train, carry)
+        return state, _check_finite(state, progress)
 
     def _interact(
         self, state: LoopState, progress: Progress, warm: bool
@@ -144,3 +145,12 @@ class CompiledLoop:
     def _keys(self, state: LoopState) -> Key:
         """Fresh keys for every step, from the run's key and the step alone."""
         return jax.random.split(jax.random.fold_in(state.key, state.step), 5)
+
+
+def _check_finite(state: LoopState, progress: Progress) -> Progress:
+    """Note parameters that a last update spoilt before any loss could show it."""
+    finite = jnp.stack(
+        [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(state.agent.params)]
+    )
+    bad = ~jnp.all(finite) & (progress.first_bad_step < 0)
+    return progress._replace(first_bad_step=jnp.where(bad, state.step, progress.first_bad_step))

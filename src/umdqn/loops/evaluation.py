@@ -13,6 +13,8 @@ from umdqn.agents import Agent
 from umdqn.envs import Environment
 from umdqn.types import Key
 
+_BATCH = 256
+
 
 class Returns(NamedTuple):
     """Returns of episodes, from raw rewards."""
@@ -36,22 +38,26 @@ def evaluate(
     def episode(key: Key) -> Returns:
         reset_key, run_key = jax.random.split(key)
 
+        def running(carry: tuple[PyTree, Bool[Array, ""], Int[Array, ""], Returns]) -> Array:
+            _, ended, elapsed, _ = carry
+            return ~ended & (elapsed < env.spec.time_limit)
+
         def step(
-            carry: tuple[PyTree, Bool[Array, ""], Returns], elapsed: Int[Array, ""]
-        ) -> tuple[tuple[PyTree, Bool[Array, ""], Returns], None]:
-            state, running, returns = carry
+            carry: tuple[PyTree, Bool[Array, ""], Int[Array, ""], Returns],
+        ) -> tuple[PyTree, Bool[Array, ""], Int[Array, ""], Returns]:
+            state, _, elapsed, returns = carry
             act_key, env_key = jax.random.split(jax.random.fold_in(run_key, elapsed))
             action = agent.act(params, env.observe(state), epsilon, act_key)
             state, outcome = env.step(state, action, env_key)
-            reward = jnp.where(running, outcome.reward, 0.0)
             returns = Returns(
-                returns.undiscounted + reward,
-                returns.discounted + discount**elapsed * reward,
+                returns.undiscounted + outcome.reward,
+                returns.discounted + discount**elapsed * outcome.reward,
             )
-            return (state, running & ~outcome.terminated, returns), None
+            return state, outcome.terminated, elapsed + 1, returns
 
-        start = (env.reset(reset_key), jnp.bool_(True), Returns(jnp.float32(0), jnp.float32(0)))
-        (_, _, returns), _ = jax.lax.scan(step, start, jnp.arange(env.spec.time_limit))
-        return returns
+        zeros = Returns(jnp.float32(0), jnp.float32(0))
+        start = (env.reset(reset_key), jnp.bool_(False), jnp.int32(0), zeros)
+        return jax.lax.while_loop(running, step, start)[-1]
 
-    return jax.vmap(episode)(jax.random.split(key, episodes))
+    # In batches, so that any number of episodes fits in memory.
+    return jax.lax.map(episode, jax.random.split(key, episodes), batch_size=_BATCH)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from umdqn.laws import Law
-from umdqn.types import Domain, Key, check
+from umdqn.types import Domain, Key, check_count
 
 Sampling = Literal["random", "stratified", "fixed"]
 """How comparison points are chosen: drawn anew each update, one drawn in each of equal cells, or
@@ -38,7 +38,7 @@ class Metric(abc.ABC):
     sampling: Sampling = "random"
 
     def __post_init__(self) -> None:
-        check(self.points >= 1, "points", self.points, "at least 1")
+        check_count("points", self.points)
 
     @abc.abstractmethod
     def draw(self, key: Key, domain: Domain) -> PyTree[Float[Array, "points"]]:

@@ -31,8 +31,8 @@ class Wasserstein(Metric):
     ) -> tuple[Float[Array, "points"], Float[Array, "points"]]:
         """The fractions of the prediction, and those of the target in increasing order."""
         first, second = jax.random.split(key)
-        fractions = unit_points(first, self.points, self.sampling)
-        target_fractions = unit_points(second, self.points, self.sampling)
+        fractions = _inside(unit_points(first, self.points, self.sampling))
+        target_fractions = _inside(unit_points(second, self.points, self.sampling))
         return fractions, jnp.sort(target_fractions)
 
     def terminal(self, reward: Float[Array, ""], domain: Domain) -> Law:
@@ -51,13 +51,18 @@ class Wasserstein(Metric):
         return quantile_huber(quantiles, fractions, target.quantile(target_fractions), self.kappa)
 
 
+def _inside(fractions: Float[Array, "points"]) -> Float[Array, "points"]:
+    """Fractions off 0 and 1, where the quantiles of an unbounded law are infinite."""
+    return jnp.clip(fractions, 2.0**-24, 1.0 - 2.0**-24)
+
+
 def quantile_huber(
     quantiles: Float[Array, "n"],
     fractions: Float[Array, "n"],
     targets: Float[Array, "m"],
     kappa: float,
 ) -> Float[Array, ""]:
-    """`sum_i mean_j rho_{tau_i}^kappa(targets_j - quantiles_i)`, for increasing targets.
+    """`sum_i mean_j rho_{tau_i}^kappa(targets_j - quantiles_i)`; the targets must be increasing.
 
     The loss of one quantile is piecewise quadratic in it, with pieces bounded by the targets and
     the targets +- kappa. Prefix sums over the sorted targets give every piece, so n x m pairs cost

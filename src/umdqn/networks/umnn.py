@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 import equinox as eqx
@@ -45,6 +46,7 @@ class Umnn(eqx.Module):
         hidden: tuple[int, ...],
         intervals: int,
         point_scale: float,
+        steepness: float,
         key: Key,
     ):
         point_key, context_key, output_key, conditioner_key, *deeper_keys = jax.random.split(
@@ -56,7 +58,11 @@ class Umnn(eqx.Module):
         pairs = zip(hidden[:-1], hidden[1:], deeper_keys, strict=True)
         self.deeper = tuple(Linear(inputs, outputs, key) for inputs, outputs, key in pairs)
         self.output = Linear(hidden[-1], actions, output_key)
-        self.conditioner = Mlp((features, *hidden, 2 * actions), conditioner_key)
+        conditioner = Mlp((features, *hidden, 2 * actions), conditioner_key)
+        offset_and_scale = jnp.repeat(jnp.array([0.0, math.log(steepness)]), actions)
+        self.conditioner = eqx.tree_at(
+            lambda mlp: mlp.layers[-1].bias, conditioner, offset_and_scale
+        )
         self.intervals = intervals
 
     def tables(self, features: Float[Array, "features"]) -> MonotoneTable:

@@ -1,0 +1,16 @@
+"""Every algorithm learns true laws: minutes of training, run with `make test-slow`."""
+
+import pytest
+
+from umdqn.analysis import accuracy_report
+from umdqn.runs import configure, train_config
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["umdqn-kl", "umdqn-c", "umdqn-w"])
+def test_tuned_laws_are_true(agent, tmp_path):
+    """A quarter of the tuned training already beats the paper preset's bar of 0.06."""
+    config = configure("grid-world", agent, "tuned", {"steps": 40_000, "seeds": 2})
+    report = accuracy_report(train_config(config, tmp_path / "run"))
+    assert report["w1"] < 0.03
+    assert report["optimal_actions"] >= 45
