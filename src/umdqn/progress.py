@@ -55,8 +55,8 @@ class TrainingDisplay:
         )
         if self._config.steps <= self._config.replay.warmup:
             self._console.print(
-                f"note: {self._config.replay.warmup:,} random steps (replay.warmup) come before the "
-                f"first update, so that {self._config.steps:,} steps learn nothing",
+                f"note: {self._config.replay.warmup:,} random steps (replay.warmup) come before "
+                f"the first update, so that {self._config.steps:,} steps learn nothing",
                 soft_wrap=True,
             )
 
