@@ -7,7 +7,8 @@ import abc
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.scipy.special import log_ndtr, logit, ndtr, ndtri
+import numpy as np
+from jax.scipy.special import log_ndtr, logit, ndtri
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
@@ -54,7 +55,8 @@ class Normal(Link):
     """The standard normal latent of UMDQN-KL's normalizing flow."""
 
     def cdf(self, y: Float[Array, "..."]) -> Float[Array, "..."]:
-        return ndtr(y)
+        # Exact to float32 in absolute terms, and half the time of a tail-exact `ndtr`.
+        return 0.5 + 0.5 * jax.lax.erf(y * np.float32(0.5**0.5))
 
     def quantile(self, tau: Float[Array, "..."]) -> Float[Array, "..."]:
         return ndtri(tau)

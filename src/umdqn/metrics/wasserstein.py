@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from umdqn.laws import Dirac, Law
 from umdqn.metrics.metric import Metric, unit_points
-from umdqn.numerics import running_sum
+from umdqn.numerics import kept, running_sum
 from umdqn.types import Domain, Key, check
 
 
@@ -56,6 +57,7 @@ def _inside(fractions: Float[Array, "points"]) -> Float[Array, "points"]:
     return jnp.clip(fractions, 2.0**-24, 1.0 - 2.0**-24)
 
 
+@partial(jax.custom_vjp, nondiff_argnums=(3,))
 def quantile_huber(
     quantiles: Float[Array, "n"],
     fractions: Float[Array, "n"],
@@ -65,40 +67,52 @@ def quantile_huber(
     """`sum_i mean_j rho_{tau_i}^kappa(targets_j - quantiles_i)`; the targets must be increasing.
 
     The loss of one quantile is piecewise quadratic in it, with pieces bounded by the targets and
-    the targets +- kappa. Prefix sums over the sorted targets give every piece, so n x m pairs cost
-    O((n + m) log m); the gradient follows because the counts are locally constant.
+    the targets +- kappa. Prefix sums over the sorted targets give every piece and its derivative,
+    so n x m pairs cost O((n + m) log m). Differentiable in the quantiles; fractions and targets
+    are data.
     """
-    total = targets.shape[0]
+    return _loss_and_gradient(quantiles, fractions, targets, kappa)[0]
+
+
+def _loss_and_gradient(
+    quantiles: Array, fractions: Array, targets: Array, kappa: float
+) -> tuple[Array, Array]:
+    count = targets.shape[0]
     # Sums of squares around the middle of the targets lose fewer digits.
-    centre = jax.lax.stop_gradient(jnp.mean(targets))
-    targets, quantiles = targets - centre, quantiles - centre
-    sums, squares = (jnp.pad(running_sum(power), (1, 0)) for power in (targets, targets**2))
-    near_below, below, near_above = _ranks(targets, quantiles, kappa)
-
-    def linear(start: Array | int, stop: Array | int) -> Array:
-        """`sum (targets - quantile)` over targets[start:stop]."""
-        return sums[stop] - sums[start] - (stop - start) * quantiles
-
-    def quadratic(start: Array, stop: Array) -> Array:
-        """`sum (targets - quantile)^2 / (2 kappa)` over targets[start:stop]."""
-        spread = squares[stop] - squares[start] - 2 * quantiles * (sums[stop] - sums[start])
-        return (spread + (stop - start) * quantiles**2) / (2 * kappa)
-
-    under = -linear(0, near_below) - near_below * (kappa / 2)
-    over = linear(near_above, total) - (total - near_above) * (kappa / 2)
-    if kappa:
-        under += quadratic(near_below, below)
-        over += quadratic(below, near_above)
-    return jnp.sum((1 - fractions) * under + fractions * over) / total
-
-
-def _ranks(
-    targets: Float[Array, "m"], quantiles: Float[Array, "n"], kappa: float
-) -> tuple[Int[Array, "n"], Int[Array, "n"], Int[Array, "n"]]:
-    """How many targets lie below each quantile minus kappa, below it, and below it plus kappa."""
-    if not kappa:
-        below = jnp.searchsorted(targets, quantiles)
-        return below, below, below
+    centre = targets[count // 2]
+    targets, quantiles = kept(targets - centre), kept(quantiles - centre)
+    # How many targets lie below each quantile minus kappa, below it, and below it plus kappa.
     bounds = jnp.concatenate([quantiles - kappa, quantiles, quantiles + kappa])
-    near_below, below, near_above = jnp.searchsorted(targets, bounds).reshape(3, -1)
-    return near_below, below, near_above
+    ranks = jnp.searchsorted(targets, bounds)
+    sums, squares = (
+        kept(jnp.pad(running_sum(power), (1, 0))[ranks]).reshape(3, -1)
+        for power in (targets, targets**2)
+    )
+    far_below, below, near = ranks.reshape(3, -1).astype(jnp.float32)
+    far_above = count - near
+    if kappa:
+        # Sums over the targets within kappa: of the errors, and of their squares, over kappa.
+        under = (sums[1] - sums[0] - (below - far_below) * quantiles) / kappa
+        over = (sums[2] - sums[1] - (near - below) * quantiles) / kappa
+        under_squares = _squared(squares[:2], sums[:2], below - far_below, quantiles) / kappa
+        over_squares = _squared(squares[1:], sums[1:], near - below, quantiles) / kappa
+    else:
+        under = over = under_squares = over_squares = jnp.zeros_like(quantiles)
+    total = jnp.sum(targets)
+    loss_below = far_below * (quantiles - kappa / 2) - sums[0] + under_squares / 2
+    loss_above = total - sums[2] - far_above * (quantiles + kappa / 2) + over_squares / 2
+    loss = jnp.sum((1 - fractions) * loss_below + fractions * loss_above) / count
+    gradient = (1 - fractions) * (far_below - under) - fractions * (far_above + over)
+    return loss, gradient / count
+
+
+def _squared(squares: Array, sums: Array, count: Array, quantiles: Array) -> Array:
+    """Sum of squared errors between two ranks, from the sums of targets and of their squares."""
+    return squares[1] - squares[0] - 2 * quantiles * (sums[1] - sums[0]) + count * quantiles**2
+
+
+def _backward(kappa: float, gradient: Array, cotangent: Array) -> tuple[Array, None, None]:
+    return cotangent * gradient, None, None
+
+
+quantile_huber.defvjp(_loss_and_gradient, _backward)

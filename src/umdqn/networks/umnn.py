@@ -15,6 +15,7 @@ from umdqn.numerics import (
     MonotoneTable,
     clenshaw_curtis,
     cumulative_trapezoid,
+    kept,
     relu_sum,
     unit_nodes,
 )
@@ -112,7 +113,7 @@ class Umnn(eqx.Module):
             logits = self._hidden(unit_nodes(self.intervals), context) @ weights
         else:
             logits = relu_sum(self.point, context, weights, self.intervals)
-        slopes = jnp.exp(scale) * _positive(logits + bias)
+        slopes = kept(jnp.exp(scale) * _positive(logits + bias))
         area = cumulative_trapezoid(slopes, 2.0 / self.intervals)
         heights = area - area[self.intervals // 2] + offset
         nodes = self.intervals + 1

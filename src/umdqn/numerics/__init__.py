@@ -2,7 +2,7 @@
 
 from umdqn.numerics.inversion import invert_monotone
 from umdqn.numerics.piecewise import relu_sum
-from umdqn.numerics.quadrature import clenshaw_curtis, cumulative_trapezoid, running_sum
+from umdqn.numerics.quadrature import clenshaw_curtis, cumulative_trapezoid, kept, running_sum
 from umdqn.numerics.table import MonotoneTable, unit_nodes
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "clenshaw_curtis",
     "cumulative_trapezoid",
     "invert_monotone",
+    "kept",
     "relu_sum",
     "running_sum",
     "unit_nodes",

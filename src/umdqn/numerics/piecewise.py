@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from umdqn.numerics.quadrature import filled, running_sum
+from umdqn.numerics.quadrature import filled, running_lines, running_sum
 from umdqn.numerics.table import unit_nodes
 
 
@@ -54,8 +54,8 @@ def _forward(slope: Array, intercept: Array, weights: Array, intervals: int) -> 
     table = jnp.zeros((2, filled(intervals + 1)), weights.dtype)
     table = table.at[:, bins].add(switched, mode="drop")
     initial = jnp.sum(jnp.where(slope < 0, coefficients, 0.0), axis=1)
-    rise, height = jax.vmap(running_sum)(table) + initial[:, None]
-    return rise * unit_nodes(intervals) + height, (slope, intercept, weights, bins)
+    table = table.at[:, 0].add(initial)
+    return running_lines(table[0], table[1], 2.0 / intervals), (slope, intercept, weights, bins)
 
 
 def _backward(intervals: int, residuals: tuple, cotangent: Array) -> tuple[Array, Array, Array]:

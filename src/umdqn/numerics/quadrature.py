@@ -41,6 +41,42 @@ def running_sum(values: Float[Array, "points"]) -> Float[Array, "points"]:
     return jax.lax.platform_dependent(values, cpu=blocked, default=jnp.cumsum)
 
 
+def kept(values: Float[Array, "points"]) -> Float[Array, "points"]:
+    """The same values, which XLA for CPUs computes once and keeps.
+
+    It evaluates cheap-looking expressions, table look-ups included, anew inside each operation that
+    uses them, and ignores optimisation barriers; the result of a product it keeps.
+    """
+
+    def product(values: Array) -> Array:
+        count = values.shape[0]
+        rows = jnp.pad(values, (0, filled(count) - count)).reshape(-1, _BLOCK)
+        return (rows @ np.eye(_BLOCK, dtype=np.float32)).reshape(-1)[:count]
+
+    return jax.lax.platform_dependent(values, cpu=product, default=lambda values: values)
+
+
+def running_lines(
+    rises: Float[Array, "points"], heights: Float[Array, "points"], spacing: float
+) -> Float[Array, "points"]:
+    """`x_i sum_{j <= i} rises_j + sum_{j <= i} heights_j` at `x_i = -1 + i spacing`.
+
+    One product instead of two running sums: within a block x is the block's first point plus a
+    multiple of the spacing. The number of points must be one that `filled` gives.
+    """
+    blocks = rises.shape[0] // _BLOCK
+    first = jnp.asarray(-1.0 + spacing * _BLOCK * np.arange(blocks), jnp.float32)[:, None]
+    earlier = np.triu(np.ones((blocks, blocks), np.float32), 1)
+
+    def with_carry(values: Array) -> Array:
+        return jnp.concatenate([values, (jnp.sum(values, axis=1) @ earlier)[:, None]], axis=1)
+
+    rise, height = (with_carry(v.reshape(blocks, _BLOCK)) for v in (rises, heights))
+    offsets = (spacing * np.arange(_BLOCK)).astype(np.float32)
+    mixing = np.vstack([_BLOCK_SUMS * offsets, _BLOCK_SUMS])
+    return (jnp.concatenate([rise, height + first * rise], axis=1) @ mixing).reshape(-1)
+
+
 def cumulative_trapezoid(values: Float[Array, "points"], spacing: float) -> Float[Array, "points"]:
     """Integral from the first point to each point, of a function known on evenly spaced points."""
     return spacing * (running_sum(values) - (values + values[0]) / 2)
