@@ -1,0 +1,20 @@
+"""Runs: configuration, presets, directories, training."""
+
+from umdqn.runs.config import Config, configure
+from umdqn.runs.directory import RunDirectory
+from umdqn.runs.presets import PRESETS
+from umdqn.runs.run import Run, load
+from umdqn.runs.training import Interrupted, Report, train, train_config
+
+__all__ = [
+    "PRESETS",
+    "Config",
+    "Interrupted",
+    "Report",
+    "Run",
+    "RunDirectory",
+    "configure",
+    "load",
+    "train",
+    "train_config",
+]

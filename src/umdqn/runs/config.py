@@ -1,0 +1,151 @@
+"""The configuration of a run: frozen, validated when made, the source of the command line."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from umdqn.agents import ALGORITHMS, Adam, Agent, EpsilonGreedy, ReplayConfig
+from umdqn.envs import ENVIRONMENTS, Environment
+from umdqn.laws import Representation
+from umdqn.loops import CompiledLoop
+from umdqn.metrics import Metric
+from umdqn.runs.fields import CHOICES, leaves, override
+from umdqn.runs.presets import PRESETS
+from umdqn.types import Domain, check, check_count, unknown
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """Scoring of the greedy policy on environments of its own."""
+
+    every: int = 10_000
+    """Steps between two evaluations during training."""
+    episodes: int = 100
+    epsilon: float = 0.001
+
+    def __post_init__(self) -> None:
+        check_count("every", self.every)
+        check_count("episodes", self.episodes)
+        check(0 <= self.epsilon <= 1, "epsilon", self.epsilon, "from 0 to 1")
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """Everything that determines a run."""
+
+    env: str
+    agent: str
+    preset: str
+    discount: float
+    domain: Domain
+    representation: Representation
+    metric: Metric
+    steps: int = 60_000
+    seeds: int = 1
+    """How many seeds to train."""
+    seed: int = 0
+    """The first seed; the others count up from it."""
+    torso: tuple[int, ...] = (128, 128)
+    """Widths of the layers that embed the observation; the last one is linear."""
+    optimiser: Adam = Adam()
+    replay: ReplayConfig = ReplayConfig()
+    exploration: EpsilonGreedy = EpsilonGreedy()
+    update_every: int = 1
+    """Steps between two updates of the main network."""
+    target_every: int = 1_000
+    """Steps between two updates of the target network."""
+    truncation_terminates: bool = False
+    """Whether a time limit cuts the return, as in the reference implementation."""
+    evaluation: Evaluation = Evaluation()
+    checkpoint_every: int = 20_000
+    chunk: int = 1_000
+    """Steps compiled into one call; the smallest unit of progress, interruption and resumption."""
+
+    def __post_init__(self) -> None:
+        for kind, name, table in (
+            ("environment", self.env, ENVIRONMENTS),
+            ("agent", self.agent, ALGORITHMS),
+            ("preset", self.preset, PRESETS),
+        ):
+            if name not in table:
+                raise unknown(kind, name, table)
+        check(0 <= self.discount < 1, "discount", self.discount, "from 0 to below 1")
+        for field in ("steps", "seeds", "update_every", "target_every", "checkpoint_every", "chunk"):
+            check_count(field, getattr(self, field))
+        check(0 <= self.seed <= 2**32 - self.seeds, "seed", self.seed, "seeds from 0 to 2^32 - 1")
+        check(len(self.torso) > 0 and min(self.torso) > 0, "torso", self.torso, "widths of at least 1")
+
+    @property
+    def all_seeds(self) -> tuple[int, ...]:
+        return tuple(range(self.seed, self.seed + self.seeds))
+
+    def environment(self) -> Environment:
+        """The environment."""
+        return ENVIRONMENTS[self.env]
+
+    def build_agent(self) -> Agent:
+        """The agent."""
+        updates = max(self.steps - self.replay.warmup, 1) // self.update_every
+        return Agent(
+            spec=self.environment().spec,
+            domain=self.domain,
+            representation=self.representation,
+            metric=self.metric,
+            torso=self.torso,
+            optimiser=self.optimiser.build(updates),
+            sync_every=max(self.target_every // self.update_every, 1),
+        )
+
+    def build_loop(self) -> CompiledLoop:
+        """The training loop."""
+        return CompiledLoop(
+            agent=self.build_agent(),
+            env=self.environment(),
+            exploration=self.exploration,
+            replay=self.replay,
+            discount=self.discount,
+            update_every=self.update_every,
+            truncation_terminates=self.truncation_terminates,
+        )
+
+
+def configure(
+    env: str = "grid-world",
+    agent: str = "umdqn-c",
+    preset: str = "paper",
+    overrides: Mapping[str, Any] | None = None,
+) -> Config:
+    """The configuration of a preset, with fields overridden by their dotted names."""
+    if env not in ENVIRONMENTS:
+        raise unknown("environment", env, ENVIRONMENTS)
+    if agent not in ALGORITHMS:
+        raise unknown("agent", agent, ALGORITHMS)
+    if preset not in PRESETS:
+        raise unknown("preset", preset, PRESETS)
+    algorithm, spec = ALGORITHMS[agent], ENVIRONMENTS[env].spec
+    config = Config(
+        env=env,
+        agent=agent,
+        preset=preset,
+        discount=spec.discount,
+        domain=spec.domain,
+        representation=algorithm.representation,
+        metric=algorithm.metric,
+    )
+    family = PRESETS[preset].get(spec.family)
+    if family is None:
+        raise unknown(f"preset for {env}", preset, _presets_for(spec.family))
+    # First the parts that the user chose, then the preset's fields that these parts have, then the
+    # user's fields: naming a part does not undo the preset.
+    given = dict(overrides or {})
+    parts = {name: given.pop(name) for name in CHOICES if name in given}
+    config = override(config, parts)
+    known = {path for path, _, _ in leaves(config)}
+    fields = family["all"] | family.get(agent, {})
+    return override(override(config, {k: v for k, v in fields.items() if k in known}), given)
+
+
+def _presets_for(family: str) -> list[str]:
+    return [name for name, families in PRESETS.items() if family in families]

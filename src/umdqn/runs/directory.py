@@ -1,0 +1,180 @@
+"""The directory of a run: manifest, metrics, checkpoints. All that analyses read."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from jaxtyping import PyTree
+
+from umdqn.runs.config import Config
+from umdqn.runs.fields import from_dict, to_dict
+from umdqn.runs.files import read_arrays, read_json, write_arrays, write_json
+from umdqn.types import UmdqnError
+
+FORMAT = "umdqn-run"
+FORMAT_VERSION = 1
+_PACKAGES = ("umdqn", "jax", "jaxlib", "equinox", "optax", "numpy")
+
+
+class RunDirectory:
+    """Reads and writes one run."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    @property
+    def manifest_path(self) -> Path:
+        return self.path / "manifest.json"
+
+    @property
+    def metrics_path(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @classmethod
+    def create(cls, config: Config, out: Path | None) -> RunDirectory:
+        """A directory for a new run; one that holds anything is never touched."""
+        directory = cls(_named(out) if out else _fresh(f"{config.env}-{config.agent}"))
+        try:
+            (directory.path / "checkpoints").mkdir()
+            directory.metrics_path.touch()
+        except OSError as error:
+            raise UmdqnError(f"cannot write in {directory.path}: {error.strerror}") from error
+        directory.write_manifest(config, status="running", step=0)
+        return directory
+
+    def fail(self, config: Config, reason: str) -> None:
+        """State that the run ended early, and why; silent if even that cannot be written."""
+        done = self.checkpoints()
+        with contextlib.suppress(UmdqnError):
+            self.write_manifest(config, "failed", int(done[-1].stem) if done else 0, reason)
+
+    def write_manifest(self, config: Config, status: str, step: int, reason: str = "") -> None:
+        """State what the run is and how far it has come."""
+        manifest: dict[str, Any] = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "status": status,
+            "step": step,
+            "seeds": list(config.all_seeds),
+            "config": to_dict(config),
+            "versions": {name: version(name) for name in _PACKAGES}
+            | {"python": platform.python_version()},
+        }
+        write_json(self.manifest_path, manifest | ({"reason": reason} if reason else {}))
+
+    def read_manifest(self) -> tuple[Config, dict[str, Any]]:
+        """The configuration and the whole manifest."""
+        if not self.path.is_dir():
+            raise UmdqnError(f"{self.path} is not a run directory: there is no such directory")
+        if not self.manifest_path.is_file():
+            raise UmdqnError(f"{self.path} is not a run directory: it has no manifest.json")
+        manifest = read_json(self.manifest_path)
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+            raise UmdqnError(f"{self.manifest_path} is not the manifest of a umdqn run")
+        if manifest.get("format_version") != FORMAT_VERSION:
+            found = manifest.get("format_version")
+            raise UmdqnError(
+                f"{self.path} has format version {found!r}; this umdqn reads {FORMAT_VERSION}"
+            )
+        try:
+            return from_dict(Config, manifest["config"]), manifest
+        except (KeyError, TypeError, AttributeError, ValueError, UmdqnError) as error:
+            raise UmdqnError(f"{self.manifest_path} is corrupt: {error}") from error
+
+    def append_metrics(self, record: dict[str, Any]) -> None:
+        """Add one line of metrics."""
+        try:
+            with self.metrics_path.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+        except OSError as error:
+            raise UmdqnError(f"cannot write {self.metrics_path}: {error.strerror}") from error
+
+    def read_metrics(self) -> list[dict[str, Any]]:
+        """All metrics so far; a last line cut short by a crash is left out."""
+        records = []
+        for line in self.metrics_path.read_text().splitlines():
+            try:
+                records.append(json.loads(line))
+            except ValueError:
+                break
+        return records
+
+    def save_checkpoint(self, step: int, states: dict[int, PyTree]) -> Path:
+        """Save the parameters and optimisers of all seeds, in one file."""
+        path = self.path / "checkpoints" / f"{step:010d}.safetensors"
+        arrays = {
+            f"{seed}{name}": value
+            for seed, state in states.items()
+            for name, value in _named_leaves(state).items()
+        }
+        write_arrays(path, arrays)
+        return path
+
+    def checkpoints(self) -> list[Path]:
+        """Checkpoints, oldest first."""
+        return sorted((self.path / "checkpoints").glob("[0-9]*.safetensors"))
+
+    def load_checkpoint(self, path: Path, like: dict[int, PyTree]) -> dict[int, PyTree]:
+        """Read a checkpoint into states of the structure, shapes and types of `like`."""
+        arrays = read_arrays(path)
+        expected = {
+            f"{seed}{name}": (value.shape, value.dtype)
+            for seed, state in like.items()
+            for name, value in _named_leaves(state, abstract=True).items()
+        }
+        if {name: (array.shape, array.dtype) for name, array in arrays.items()} != expected:
+            raise UmdqnError(f"{path} is corrupt: its arrays are not those of the manifest")
+        return {
+            seed: jax.tree_util.tree_map_with_path(
+                lambda leaf_path, _, seed=seed: arrays[f"{seed}{jax.tree_util.keystr(leaf_path)}"],
+                state,
+            )
+            for seed, state in like.items()
+        }
+
+
+def _named_leaves(tree: PyTree, abstract: bool = False) -> dict[str, Any]:
+    leaves = jax.tree_util.tree_leaves_with_path(tree)
+    return {
+        jax.tree_util.keystr(path): leaf if abstract else np.asarray(leaf) for path, leaf in leaves
+    }
+
+
+def _named(path: Path) -> Path:
+    """The directory that the user named, new or empty."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        occupied = any(path.iterdir())
+    except OSError as error:
+        raise UmdqnError(f"--out {path}: cannot make this directory: {error.strerror}") from error
+    if occupied:
+        raise UmdqnError(f"--out {path}: not empty, and a run never overwrites anything")
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise UmdqnError(f"--out {path}: not writable")
+    return path
+
+
+def _fresh(name: str) -> Path:
+    """A directory under `runs/` that did not exist; safe against others who try the same."""
+    stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    for attempt in range(1, 10_000):
+        suffix = "" if attempt == 1 else f"-{attempt}"
+        path = Path("runs") / f"{name}-{stamp}{suffix}"
+        try:
+            path.parent.mkdir(exist_ok=True)
+            path.mkdir()
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise UmdqnError(f"cannot make {path}: {error.strerror}") from error
+        return path
+    raise UmdqnError(f"cannot find a free name for a run like {name}-{stamp} under runs/")

@@ -1,0 +1,83 @@
+"""Files that are either whole or not there: atomic writes, safe reads."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from umdqn.types import UmdqnError
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file so that a reader sees all of it or what was there before."""
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            # A temporary file is private; a result has the permissions of any new file.
+            os.chmod(name, 0o666 & ~_umask())
+            os.replace(name, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name)
+            raise
+        _sync_directory(path.parent)
+    except OSError as error:
+        raise UmdqnError(f"cannot write {path}: {error.strerror}") from error
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write JSON that people can read."""
+    write_bytes(path, (json.dumps(data, indent=2) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON, or say in one line why not."""
+    try:
+        return json.loads(path.read_text())
+    except OSError as error:
+        raise UmdqnError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise UmdqnError(f"{path} is corrupt: not JSON") from error
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write named arrays as safetensors."""
+    write_bytes(path, save_tensors({name: np.asarray(a, order="C") for name, a in arrays.items()}))
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Read named arrays, or say in one line why not."""
+    try:
+        return load_tensors(path.read_bytes())
+    except OSError as error:
+        raise UmdqnError(f"cannot read {path}: {error.strerror}") from error
+    except SafetensorError as error:
+        raise UmdqnError(f"{path} is corrupt: not a safetensors file") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,107 @@
+"""A trained run, as Python users hold it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import PyTree
+
+from umdqn.agents import Agent
+from umdqn.laws import Law
+from umdqn.loops import Returns, evaluate
+from umdqn.runs.config import Config
+from umdqn.runs.directory import RunDirectory
+from umdqn.types import UmdqnError, check, check_count
+
+# Evaluation draws its keys from here, so that it never meets the keys of training.
+_EVALUATION_STREAM = 2**31 - 1
+
+
+class Run:
+    """The agents of a run directory, one a seed, at a checkpoint."""
+
+    def __init__(self, directory: RunDirectory, checkpoint: Path | None = None):
+        self.directory = directory
+        self.config, self.manifest = directory.read_manifest()
+        checkpoints = directory.checkpoints()
+        if not checkpoints:
+            raise UmdqnError(f"{directory.path} has no checkpoint yet")
+        self.checkpoint = checkpoint or checkpoints[-1]
+        self.step = int(self.checkpoint.stem)
+
+    @property
+    def path(self) -> Path:
+        """The run's directory."""
+        return self.directory.path
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds that were trained."""
+        return self.config.all_seeds
+
+    @cached_property
+    def agent(self) -> Agent:
+        """The agent that all seeds share."""
+        return self.config.build_agent()
+
+    @cached_property
+    def params(self) -> dict[int, PyTree]:
+        """Parameters by seed."""
+        like = jax.eval_shape(self.agent.init, jax.random.key(0))
+        states = self.directory.load_checkpoint(
+            self.checkpoint, dict.fromkeys(self.config.all_seeds, like)
+        )
+        return {seed: jax.tree.map(jnp.asarray, s.params) for seed, s in states.items()}
+
+    def law(self, observation: Any, seed: int | None = None) -> tuple[Law, ...]:
+        """The laws of the return in a state, one an action; of the first seed unless told."""
+        observation = jnp.asarray(observation, jnp.float32)
+        expected = (len(self.agent.spec.observation_low),)
+        check(observation.shape == expected, "observation", observation.shape, f"shape {expected}")
+        laws = self._laws(self.params[self._known(seed)], observation)
+        return tuple(laws[action] for action in range(self.agent.spec.num_actions))
+
+    @cached_property
+    def _laws(self) -> Any:
+        return jax.jit(self.agent.laws)
+
+    def _known(self, seed: int | None) -> int:
+        if seed is None:
+            return self.seeds[0]
+        check(seed in self.params, "seed", seed, f"one of {', '.join(map(str, self.seeds))}")
+        return seed
+
+    def evaluate(self, episodes: int) -> dict[int, Returns]:
+        """Returns of fresh episodes, by seed."""
+        check_count("episodes", episodes)
+        return {
+            seed: evaluate_params(self.config, self.agent, params, seed, self.step, episodes)
+            for seed, params in self.params.items()
+        }
+
+
+def evaluate_params(
+    config: Config, agent: Agent, params: PyTree, seed: int, step: int, episodes: int
+) -> Returns:
+    """Returns of one seed's policy, on episodes that depend on seed and step only."""
+    stream = jax.random.fold_in(jax.random.key(seed), _EVALUATION_STREAM)
+    returns = evaluate(
+        agent,
+        config.environment(),
+        config.discount,
+        jax.device_get(params),
+        jax.random.fold_in(stream, step),
+        episodes,
+        config.evaluation.epsilon,
+    )
+    return jax.tree.map(np.asarray, returns)
+
+
+def load(path: str | Path) -> Run:
+    """The run in a directory, at its last checkpoint."""
+    return Run(RunDirectory(Path(path)))

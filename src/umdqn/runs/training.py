@@ -1,0 +1,197 @@
+"""Training as users start it: builds, advances, watches, saves."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+
+from umdqn.loops import Lanes, Progress, use_all_cores
+from umdqn.runs.config import Config, configure
+from umdqn.runs.directory import RunDirectory
+from umdqn.runs.run import Run, evaluate_params, load
+from umdqn.types import UmdqnError
+
+
+class Interrupted(UmdqnError):
+    """The user stopped the run; everything up to then is saved."""
+
+
+class Report(NamedTuple):
+    """What whoever watches a run gets after every chunk."""
+
+    step: int
+    progress: list[Progress]
+    score: float | None
+    """Mean return of the last evaluation, over seeds and episodes."""
+
+
+Watcher = Callable[[Report], None]
+
+
+def train(
+    env: str = "grid-world",
+    agent: str = "umdqn-c",
+    preset: str = "paper",
+    *,
+    steps: int | None = None,
+    seeds: int | None = None,
+    out: str | Path | None = None,
+    watch: Watcher | None = None,
+    **overrides: Any,
+) -> Run:
+    """Train an agent on an environment and return the run.
+
+    Any field of the configuration is a keyword by its dotted name, through a dictionary:
+    `train(**{"metric.kappa": 0.02})`. `watch` is called after every chunk.
+    """
+    given = {"steps": steps, "seeds": seeds}
+    overrides |= {name: value for name, value in given.items() if value is not None}
+    config = configure(env, agent, preset, overrides)
+    return train_config(config, Path(out) if out is not None else None, watch)
+
+
+def train_config(
+    config: Config,
+    out: Path | None = None,
+    watch: Watcher | None = None,
+    on_start: Callable[[Path], None] | None = None,
+) -> Run:
+    """Train what a configuration says, in a new run directory."""
+    directory = RunDirectory.create(config, out)
+    if on_start:
+        on_start(directory.path)
+    with _deferred_interrupt() as interrupted:
+        try:
+            _Trainer(config, directory, watch or (lambda report: None)).run(interrupted)
+        except Interrupted:
+            raise
+        except BaseException as error:
+            directory.fail(config, str(error) or type(error).__name__)
+            raise
+    return load(directory.path)
+
+
+class _Trainer:
+    def __init__(self, config: Config, directory: RunDirectory, watch: Watcher):
+        use_all_cores()
+        self.config, self.directory, self.watch = config, directory, watch
+        self.loop = config.build_loop()
+        self.lanes = Lanes(self.loop, config.all_seeds, jax.devices())
+        self.step = 0
+        self.score: float | None = None
+        self._losses: dict[int, Progress] = {}
+
+    def run(self, interrupted: threading.Event) -> None:
+        try:
+            self._run(interrupted)
+        finally:
+            self.lanes.close()
+
+    def _run(self, interrupted: threading.Event) -> None:
+        self.save("running")
+        while self.step < self.config.steps:
+            self.advance()
+            if self.due(self.config.evaluation.every):
+                self.evaluate()
+            if self.due(self.config.checkpoint_every) and self.step < self.config.steps:
+                self.save("running")
+            if interrupted.is_set() and self.step < self.config.steps:
+                self.save("interrupted")
+                raise Interrupted(f"interrupted at step {self.step}; saved in {self.directory.path}")
+        self.save("finished")
+
+    def due(self, every: int) -> bool:
+        return self.step % every == 0 or self.step == self.config.steps
+
+    def advance(self) -> None:
+        """One chunk, shortened so that evaluations and checkpoints fall where they should."""
+        config = self.config
+        periods = (config.chunk, config.evaluation.every, config.checkpoint_every)
+        stop = min(config.steps, *(self.step - self.step % period + period for period in periods))
+        progress = self.lanes.advance(stop - self.step)
+        self.step = stop
+        self.check_finite(progress)
+        for seed, report in zip(config.all_seeds, progress, strict=True):
+            before = self._losses.get(seed)
+            self._losses[seed] = report if before is None else _merge(before, report)
+        self.watch(Report(self.step, progress, self.score))
+
+    def check_finite(self, progress: list[Progress]) -> None:
+        for seed, report in zip(self.config.all_seeds, progress, strict=True):
+            if report.first_bad_step >= 0:
+                last = self.directory.checkpoints()[-1]
+                raise UmdqnError(
+                    f"training stopped: the loss of seed {seed} was not finite at step "
+                    f"{report.first_bad_step}; the last good checkpoint is {last}"
+                )
+
+    def evaluate(self) -> None:
+        scores = []
+        for seed, state in zip(self.config.all_seeds, self.lanes.states(), strict=True):
+            returns = evaluate_params(
+                self.config,
+                self.loop.agent,
+                state.agent.params,
+                seed,
+                self.step,
+                self.config.evaluation.episodes,
+            )
+            scores.append(float(returns.undiscounted.mean()))
+            self.directory.append_metrics(
+                {
+                    "step": self.step,
+                    "seed": seed,
+                    "return_mean": scores[-1],
+                    "return_std": float(returns.undiscounted.std()),
+                    "discounted_mean": float(returns.discounted.mean()),
+                    **_summary(self._losses.pop(seed)),
+                }
+            )
+        self.score = sum(scores) / len(scores)
+        self.watch(Report(self.step, [], self.score))
+
+    def save(self, status: str) -> None:
+        states = zip(self.config.all_seeds, self.lanes.states(), strict=True)
+        self.directory.save_checkpoint(self.step, {seed: state.agent for seed, state in states})
+        self.directory.write_manifest(self.config, status, self.step)
+
+
+def _merge(first: Progress, second: Progress) -> Progress:
+    sums = Progress(*(a + b for a, b in zip(first, second, strict=True)))
+    return sums._replace(first_bad_step=second.first_bad_step)
+
+
+def _summary(progress: Progress) -> dict[str, float | None]:
+    """Averages over the chunks since the last evaluation."""
+    episodes, updates = int(progress.episodes), int(progress.updates)
+    return {
+        "train_return_mean": float(progress.returns) / episodes if episodes else None,
+        "train_episodes": episodes,
+        "loss_mean": float(progress.loss) / updates if updates else None,
+    }
+
+
+@contextmanager
+def _deferred_interrupt() -> Iterator[threading.Event]:
+    """Turn the first Ctrl-C into a flag, so that a chunk ends and is saved; a second one kills."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def note(signum: int, frame: Any) -> None:
+        asked.set()
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)
