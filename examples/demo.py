@@ -1,4 +1,4 @@
-"""Train UMDQN-C on the grid world and lay the learned laws over the exact ones."""
+"""Train UMDQN-KL on the grid world and lay the learned laws over the exact ones."""
 
 import sys
 import tempfile
@@ -20,7 +20,7 @@ def run(*arguments: str) -> None:
 if __name__ == "__main__":
     Path("runs").mkdir(exist_ok=True)
     out = tempfile.mkdtemp(prefix="demo-", dir="runs")
-    train = ["grid-world", "umdqn-c", "--preset", "tuned", "--steps", STEPS, "--seeds", SEEDS]
+    train = ["grid-world", "umdqn-kl", "--preset", "tuned", "--steps", STEPS, "--seeds", SEEDS]
     run("train", *train, "--out", out)
     run("evaluate", out, "--episodes", "1000")
     run("accuracy", out)

@@ -63,7 +63,7 @@ def laws_figure(
         axis.set(title=name, xlabel=xlabel, ylabel=ylabel)
         axis.grid(alpha=0.25)
     _limit_density(axes[0], exact or learned[0], z)
-    _legend(axes[1], actions, exact is not None, len(learned))
+    _legend(figure, actions, exact is not None, len(learned))
     figure.suptitle(title)
     return figure
 
@@ -116,7 +116,7 @@ def _limit_density(axis: Axes, laws: Sequence[Law], z: jax.Array) -> None:
     axis.set_ylim(0, 1.6 * max(peaks))
 
 
-def _legend(axis: Axes, actions: Sequence[str], exact: bool, seeds: int) -> None:
+def _legend(figure: Figure, actions: Sequence[str], exact: bool, seeds: int) -> None:
     handles = [
         Line2D([], [], color=COLOURS[i % len(COLOURS)], label=name)
         for i, name in enumerate(actions)
@@ -125,4 +125,4 @@ def _legend(axis: Axes, actions: Sequence[str], exact: bool, seeds: int) -> None
     handles.append(Line2D([], [], color="grey", label=learned))
     if exact:
         handles.append(Line2D([], [], color="grey", linestyle=":", label="exact"))
-    axis.legend(handles=handles, fontsize=8, loc="upper left", framealpha=0.85)
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)

@@ -72,10 +72,19 @@ class Config:
             if name not in table:
                 raise unknown(kind, name, table)
         check(0 <= self.discount < 1, "discount", self.discount, "from 0 to below 1")
-        for field in ("steps", "seeds", "update_every", "target_every", "checkpoint_every", "chunk"):
+        for field in (
+            "steps",
+            "seeds",
+            "update_every",
+            "target_every",
+            "checkpoint_every",
+            "chunk",
+        ):
             check_count(field, getattr(self, field))
         check(0 <= self.seed <= 2**32 - self.seeds, "seed", self.seed, "seeds from 0 to 2^32 - 1")
-        check(len(self.torso) > 0 and min(self.torso) > 0, "torso", self.torso, "widths of at least 1")
+        check(
+            len(self.torso) > 0 and min(self.torso) > 0, "torso", self.torso, "widths of at least 1"
+        )
 
     @property
     def all_seeds(self) -> tuple[int, ...]:

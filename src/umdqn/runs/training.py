@@ -103,7 +103,9 @@ class _Trainer:
                 self.save("running")
             if interrupted.is_set() and self.step < self.config.steps:
                 self.save("interrupted")
-                raise Interrupted(f"interrupted at step {self.step}; saved in {self.directory.path}")
+                raise Interrupted(
+                    f"interrupted at step {self.step}; saved in {self.directory.path}"
+                )
         self.save("finished")
 
     def due(self, every: int) -> bool:
