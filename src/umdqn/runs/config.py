@@ -61,7 +61,7 @@ class Config:
     evaluation: Evaluation = Evaluation()
     checkpoint_every: int = 20_000
     chunk: int = 1_000
-    """Steps compiled into one call; the smallest unit of progress, interruption and resumption."""
+    """Steps compiled into one call; the smallest unit of progress and interruption."""
 
     def __post_init__(self) -> None:
         for kind, name, table in (
