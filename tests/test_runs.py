@@ -15,7 +15,7 @@ import pytest
 
 import umdqn
 from umdqn.analysis import accuracy_report, evaluation_report, exact_laws, optimal_policy
-from umdqn.analysis.accuracy import compare
+from umdqn.analysis.accuracy import Views, compare
 from umdqn.runs import PRESETS, configure, load, train_config
 from umdqn.runs.fields import from_dict, to_dict
 from umdqn.runs.files import write_bytes
@@ -106,11 +106,19 @@ def test_distances_of_shifted_laws_by_hand(shift):
     """Every exact law moved by 0.1: W1 and the error of the mean are 0.1."""
     laws = [row[:2] for row in exact_laws(optimal_policy())[:3]]
     z = jnp.linspace(-4, 4, 8_001)
-    cdfs = np.array([[np.asarray(law.cdf(z - shift)) for law in row] for row in laws])
-    means = np.array([[float(law.mean) + shift for law in row] for row in laws])
-    found = compare(cdfs, means, laws, z)
+
+    def views(shift):
+        rows = [
+            [(law.cdf(z - shift), law.mean + shift, law.std, law.cvar(0.1) + shift) for law in row]
+            for row in laws
+        ]
+        return Views(*(np.array([[law[i] for law in row] for row in rows]) for i in range(4)))
+
+    found = compare(views(shift), views(0.0), 0.001)
     np.testing.assert_allclose(found.w1, shift, atol=2e-4)
     np.testing.assert_allclose(found.mean_error, shift, atol=1e-5)
+    np.testing.assert_allclose(found.cvar_error, shift, atol=1e-5)
+    np.testing.assert_allclose(found.std_error, 0.0, atol=1e-6)
     # Moving one Gaussian by d moves its CDF by at most d / (std sqrt(2 pi)).
     assert np.all(found.ks <= shift / (0.1 * np.sqrt(2 * np.pi)) + 1e-5)
     assert np.all(found.cramer**2 <= found.w1 * found.ks + 1e-6)
@@ -119,9 +127,11 @@ def test_distances_of_shifted_laws_by_hand(shift):
 def test_accuracy_report_has_its_keys(small_run):
     report = accuracy_report(small_run)
     keys = {"w1", "w1_max", "cramer", "ks", "mean_error", "w1_greedy", "optimal_actions"}
+    keys |= {"std_error", "cvar_error", "crossing_rate"}
     assert keys <= set(report)
     for seed in report["seeds"].values():
         assert set(seed) == keys
+        assert seed["crossing_rate"] == 0
         assert 0 < seed["mean_error"] <= seed["w1"] <= seed["w1_max"]
         assert 0 <= seed["optimal_actions"] <= 47
 

@@ -41,9 +41,9 @@ def check(condition: bool, field: str, value: Any, allowed: str) -> None:
         raise InvalidField(field, value, allowed)
 
 
-def check_count(field: str, value: int) -> None:
+def check_count(field: str, value: int, least: int = 1) -> None:
     """Raise `InvalidField` unless `value` is a count that compiled programs can hold."""
-    check(1 <= value < 2**31, field, value, "at least 1 and below 2^31")
+    check(least <= value < 2**31, field, value, f"at least {least} and below 2^31")
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UmdqnError:

@@ -54,6 +54,8 @@ class Agent:
     optimiser: optax.GradientTransformation
     sync_every: int
     """Updates between two copies of the parameters into the target network."""
+    double: bool = False
+    """Whether the main network chooses the next action that the target network evaluates."""
     network: Callable[[PyTree], Network] = dataclasses.field(init=False)
     """The network with given parameters."""
 
@@ -61,6 +63,19 @@ class Agent:
         template = eqx.filter_eval_shape(self._fresh_network, jax.random.key(0))
         static = eqx.filter(template, lambda leaf: not isinstance(leaf, jax.ShapeDtypeStruct))
         object.__setattr__(self, "network", lambda params: eqx.combine(params, static))
+        own = self.representation.own_optimiser()
+        if own is not None:
+            groups = {"shared": self.optimiser, "own": own}
+            object.__setattr__(self, "optimiser", optax.partition(groups, self._groups))
+
+    def _groups(self, params: Network) -> PyTree:
+        """Which optimiser trains which parameter."""
+        shared = jax.tree.map(lambda _: "shared", params)
+        return eqx.tree_at(
+            lambda network: self.representation.own_parameters(network.head),
+            shared,
+            replace_fn=lambda part: jax.tree.map(lambda _: "own", part),
+        )
 
     def _fresh_network(self, key: Key) -> Network:
         torso_key, head_key = jax.random.split(key)
@@ -106,20 +121,35 @@ class Agent:
     ) -> Float[Array, ""]:
         """Average distance of the predicted laws from their Bellman targets."""
         network, target_network = self.network(params), self.network(target_params)
-        points = self.metric.draw(key, self.domain)
 
-        def one(transition: Transition) -> Float[Array, ""]:
-            next_laws = target_network.laws(transition.next_observation)
-            target = bellman(
-                next_laws[best_action(next_laws)],
-                transition.reward,
-                transition.discount,
-                self.metric.terminal(transition.reward, self.domain),
-            )
-            prediction = network.law(transition.observation, transition.action)
-            return self.metric(target, prediction, points, self.domain)
+        def one(transition: Transition, points: PyTree) -> Float[Array, ""]:
+            following = self._next_law(network, target_network, transition.next_observation)
+            terminal = self.metric.terminal(following, transition.reward, self.domain)
+            target = bellman(following, transition.reward, transition.discount, terminal)
+            features = network.torso(transition.observation)
+            prediction = network.head.law(features, transition.action)
+            distance = self.metric(target, prediction, points, self.domain)
+            return distance + network.head.own_loss(features, transition.action, prediction)
 
-        return jnp.mean(jax.vmap(one)(batch))
+        def draw(key: Key) -> PyTree:
+            return self.metric.draw(key, self.domain)
+
+        if self.metric.per_transition:
+            points = jax.vmap(draw)(jax.random.split(key, batch.action.shape[0]))
+            return jnp.mean(jax.vmap(one)(batch, points))
+        return jnp.mean(jax.vmap(one, in_axes=(0, None))(batch, draw(key)))
+
+    def _next_law(
+        self, network: Network, target_network: Network, observation: Float[Array, "..."]
+    ) -> Law:
+        """The law of the next state's greedy action."""
+        if self.double:
+            action = best_action(network.laws(observation))
+            law = target_network.law(observation, action)
+        else:
+            laws = target_network.laws(observation)
+            law = laws[best_action(laws)]
+        return jax.lax.stop_gradient(law)
 
     def learn(
         self, state: AgentState, batch: Transition, key: Key
@@ -140,4 +170,4 @@ class Agent:
 
 def best_action(laws: Law) -> Int[Array, ""]:
     """The action whose law has the largest mean; the first one on a tie."""
-    return jnp.argmax(jax.vmap(lambda law: law.mean)(laws))
+    return jnp.argmax(laws.mean)

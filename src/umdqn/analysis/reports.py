@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from umdqn.analysis.accuracy import distances, summarise, truth
+from umdqn.analysis.accuracy import crossing_rate, distances, summarise, truth
 from umdqn.analysis.figures import laws_figure, save_figure
 from umdqn.envs.grid_world import STATES, parse_state
 from umdqn.loops import Returns
@@ -36,11 +36,10 @@ def evaluation_report(run: Run, episodes: int) -> dict[str, Any]:
 def accuracy_report(run: Run) -> dict[str, Any]:
     """Distance of the learned laws to the exact ones: averaged over seeds, and per seed."""
     require_exact_laws(run)
-    exact = truth(run.config.discount)
+    discount = run.config.discount
     seeds = {
-        str(seed): summarise(
-            distances(run.agent, params, exact, run.config.discount), run.config.discount
-        )
+        str(seed): summarise(distances(run.agent, params, discount), discount)
+        | {"crossing_rate": crossing_rate(run.agent, params)}
         for seed, params in run.params.items()
     }
     keys = next(iter(seeds.values()))

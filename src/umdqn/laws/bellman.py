@@ -10,20 +10,40 @@ from umdqn.laws.law import Law
 
 
 class Affine(Law):
-    """The law of `shift + scale Z`, for `scale > 0`."""
+    """The law of `shift + scale Z`, for `scale >= 0`; with scale 0, all mass at the shift."""
 
     law: Law
     shift: Float[Array, ""]
     scale: Float[Array, ""]
 
     def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
-        return self.law.cdf((z - self.shift) / self.scale)
+        unscaled, point = self._unscaled(z)
+        return jnp.where(point, jnp.asarray(z) >= self.shift, self.law.cdf(unscaled))
 
     def log_pdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
-        return self.law.log_pdf((z - self.shift) / self.scale) - jnp.log(self.scale)
+        unscaled, point = self._unscaled(z)
+        spike = jnp.where(jnp.asarray(z) == self.shift, jnp.inf, -jnp.inf)
+        return jnp.where(point, spike, self.law.log_pdf(unscaled) - jnp.log(self.scale))
+
+    def _unscaled(
+        self, z: Float[ArrayLike, "*points"]
+    ) -> tuple[Float[Array, "*points"], Bool[Array, ""]]:
+        """Where z comes from, and whether the question makes no sense."""
+        point = self.scale == 0
+        return (jnp.asarray(z) - self.shift) / jnp.where(point, 1.0, self.scale), point
 
     def quantile(self, tau: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return self.shift + self.scale * self.law.quantile(tau)
+
+    @property
+    def ordered(self) -> bool:
+        return self.law.ordered
+
+    def particles(
+        self, fractions: Float[Array, "count"]
+    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
+        positions, weights = self.law.particles(fractions)
+        return self.shift + self.scale * positions, weights
 
     @property
     def mean(self) -> Float[Array, ""]:
@@ -54,6 +74,10 @@ class Either(Law):
         return jnp.where(self.condition, self.first.quantile(tau), self.second.quantile(tau))
 
     @property
+    def ordered(self) -> bool:
+        return self.first.ordered and self.second.ordered
+
+    @property
     def mean(self) -> Float[Array, ""]:
         return jnp.where(self.condition, self.first.mean, self.second.mean)
 
@@ -65,11 +89,13 @@ class Either(Law):
         return jnp.where(self.condition, self.first.cvar(alpha), self.second.cvar(alpha))
 
 
-def bellman(law: Law, reward: Float[Array, ""], discount: Float[Array, ""], terminal: Law) -> Law:
-    """The law of `reward + discount Z`, or `terminal` where the discount is 0.
+def bellman(
+    law: Law, reward: Float[Array, ""], discount: Float[Array, ""], terminal: Law | None = None
+) -> Law:
+    """The law of `reward + discount Z`.
 
-    With discount 0 the exact law is a Dirac at the reward, which not every metric can compare;
-    `terminal` is whatever stands for it (appendix C of the paper).
+    Where the discount is 0 this is a Dirac at the reward, which not every metric can compare;
+    `terminal`, if given, stands for it there (appendix C of the paper).
     """
-    ended = discount == 0
-    return Either(ended, terminal, Affine(law, reward, jnp.where(ended, 1.0, discount)))
+    pushed = Affine(law, reward, discount)
+    return pushed if terminal is None else Either(discount == 0, terminal, pushed)

@@ -14,9 +14,9 @@ from umdqn.numerics import invert_monotone
 class GaussianMixture(Law):
     """`sum_i weights_i N(means_i, stds_i^2)`."""
 
-    weights: Float[Array, "components"]
-    means: Float[Array, "components"]
-    stds: Float[Array, "components"]
+    weights: Float[Array, "*laws components"]
+    means: Float[Array, "*laws components"]
+    stds: Float[Array, "*laws components"]
 
     def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return ndtr(self._standardise(z)) @ self.weights

@@ -87,7 +87,7 @@ class FlowLaw(Law):
         return self.domain.from_unit(self.table.inverse(self.link.quantile(jnp.asarray(tau))))
 
     @property
-    def mean(self) -> Float[Array, ""]:
+    def mean(self) -> Float[Array, "*laws"]:
         """`1 - int F` over [-1, 1] by the trapezoid rule, plus both tails in closed form."""
         heights, table = self.table.heights, self.table
         inside = jnp.trapezoid(self.link.cdf(heights), dx=table.spacing, axis=-1)

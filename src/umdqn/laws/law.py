@@ -20,13 +20,18 @@ _INTEGRATION_CELLS = 4096
 class Law(eqx.Module):
     """A probability distribution on the real line.
 
-    Written for one law; `jax.vmap` serves batches, and `laws[i]` picks one from a leading axis.
+    Written for one law; `laws[i]` picks one from a leading axis, over which `mean` works too.
     Subclasses give `mean`, `cdf`, `quantile` and `log_pdf`; the other views follow from these.
     """
 
     @property
+    def ordered(self) -> bool:
+        """Whether particles at increasing fractions increase, for sure."""
+        return True
+
+    @property
     @abc.abstractmethod
-    def mean(self) -> Float[Array, ""]:
+    def mean(self) -> Float[Array, "*laws"]:
         """Expectation of the return."""
 
     @abc.abstractmethod
@@ -71,6 +76,24 @@ class Law(eqx.Module):
     def _grid(self, top: float) -> Float[Array, "points"]:
         low, high = self.quantile(jnp.asarray([_TAIL, top]))
         return jnp.linspace(low, high, _INTEGRATION_CELLS + 1)
+
+    def regressed(
+        self, fractions: Float[Array, "count"]
+    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
+        """Fractions and the quantiles claimed for them, as quantile regression trains them.
+
+        At the given fractions, or at the law's own. Unlike `quantile`, these may cross.
+        """
+        return fractions, self.quantile(fractions)
+
+    def particles(
+        self, fractions: Float[Array, "count"]
+    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
+        """Positions and weights of points that stand for the law.
+
+        Its quantiles at the given fractions, or its own atoms where it has some.
+        """
+        return self.quantile(fractions), jnp.full(fractions.shape, 1.0 / fractions.shape[0])
 
     def __getitem__(self, index: int | Array) -> Law:
         """The law at `index` of a leading axis."""

@@ -37,5 +37,5 @@ class QuantileLaw(Law):
         return self.table.inverse(self.domain.to_unit(jnp.asarray(z)))
 
     @property
-    def mean(self) -> Float[Array, ""]:
+    def mean(self) -> Float[Array, "*laws"]:
         return self.domain.from_unit(self.table.integral() / 2)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+from typing import ClassVar, Literal
 
 import equinox as eqx
-from jaxtyping import Array, Float, Int
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, PyTree
 
 from umdqn.laws.law import Law
 from umdqn.types import Domain, Key
+
+View = Literal["mean", "density", "masses", "cdf", "quantile"]
+"""What a network may parameterise of a law, so that a metric can train it."""
 
 
 class Head(eqx.Module):
@@ -23,11 +29,28 @@ class Head(eqx.Module):
     def law(self, features: Float[Array, "features"], action: Int[Array, ""]) -> Law:
         """The law of one action."""
 
+    def own_loss(
+        self, features: Float[Array, "features"], action: Int[Array, ""], law: Law
+    ) -> Float[Array, ""]:
+        """What the head minimises besides the metric, given the law that it predicts."""
+        return jnp.float32(0)
+
 
 @dataclasses.dataclass(frozen=True)
 class Representation(abc.ABC):
     """The hyperparameters of a head."""
 
+    gives: ClassVar[frozenset[View]]
+    """The views of its laws that are differentiable in the parameters."""
+
     @abc.abstractmethod
     def build(self, features: int, actions: int, domain: Domain, key: Key) -> Head:
         """A freshly initialised head."""
+
+    def own_optimiser(self) -> optax.GradientTransformation | None:
+        """The optimiser of `own_parameters`, if they are not trained with all others."""
+        return None
+
+    def own_parameters(self, head: Head) -> PyTree:
+        """The part of a head that `own_optimiser` trains."""
+        return None

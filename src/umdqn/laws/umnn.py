@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ from jaxtyping import Array, Float, Int
 from umdqn.laws.flow import FlowLaw, Link, Logistic, Normal
 from umdqn.laws.law import Law
 from umdqn.laws.quantile import QuantileLaw
-from umdqn.laws.representation import Head, Representation
+from umdqn.laws.representation import Head, Representation, View
 from umdqn.networks import Umnn
 from umdqn.numerics import MonotoneTable
 from umdqn.types import Domain, Key, check
@@ -52,6 +53,8 @@ class _QuantileHead(_UmnnHead):
 
 @dataclasses.dataclass(frozen=True)
 class _UmnnRepresentation(Representation):
+    gives: ClassVar[frozenset[View]] = frozenset({"density", "cdf", "quantile", "mean"})
+
     hidden: tuple[int, ...] = (128,)
     """Widths of the integrand's hidden layers; one layer takes the O(H + M) path."""
     intervals: int = 200

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from umdqn.laws import Law, Uniform
+from umdqn.laws import Law, Uniform, View
 from umdqn.metrics.metric import MetricOnReturns
 from umdqn.types import Domain
 
@@ -16,11 +17,13 @@ from umdqn.types import Domain
 class Cramer(MetricOnReturns):
     """`(int (F - G)^2 dz)^(1/2)` over the domain, or its square."""
 
+    needs: ClassVar[frozenset[View]] = frozenset({"cdf"})
+
     root: bool = True
     """The paper's form takes the root of each transition's integral. The square's gradient is
     unbiased under sampled transitions, the root's is not."""
 
-    def terminal(self, reward: Float[Array, ""], domain: Domain) -> Law:
+    def terminal(self, law: Law, reward: Float[Array, ""], domain: Domain) -> Law:
         """A steep smooth step."""
         return Uniform(reward, jnp.asarray(2 * domain.width / self.points))
 

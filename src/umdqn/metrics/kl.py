@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+from typing import ClassVar, Literal
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from umdqn.laws import Law, normal
+from umdqn.laws import Categorical, Law, Representation, View, normal, project
 from umdqn.metrics.metric import MetricOnReturns
 from umdqn.types import Domain
 
@@ -19,21 +19,40 @@ _MASSLESS = float(np.log(np.finfo(np.float32).tiny))
 
 @dataclasses.dataclass(frozen=True)
 class KL(MetricOnReturns):
-    """`int p log(p / q) dz` over the domain: p the target and q the prediction, or reversed."""
+    """`int p log(p / q) dz` over the domain: p the target and q the prediction, or reversed.
+
+    Where the prediction has masses on a fixed support instead of a density, the target is projected
+    onto it and the sum over the support takes the integral's place, as in C51.
+    """
+
+    needs: ClassVar[frozenset[View]] = frozenset({"density", "masses"})
 
     direction: Literal["forward", "reverse"] = "forward"
     """`forward` is the paper's, D(target || prediction)."""
 
-    def terminal(self, reward: Float[Array, ""], domain: Domain) -> Law:
-        """A narrow normal law."""
+    def serves(self, representation: type[Representation]) -> bool:
+        # A projected target has no mass at most atoms: seen from the prediction, infinitely far.
+        possible = self.direction == "forward" or "density" in representation.gives
+        return possible and super().serves(representation)
+
+    def terminal(self, law: Law, reward: Float[Array, ""], domain: Domain) -> Law | None:
+        """A narrow normal law; masses can be projected as they are."""
+        if isinstance(law, Categorical):
+            return None
         return normal(reward, domain.width / self.points)
 
     def __call__(
         self, target: Law, prediction: Law, points: Float[Array, "points"], domain: Domain
     ) -> Float[Array, ""]:
-        laws = {"forward": (target, prediction), "reverse": (prediction, target)}
-        log_p, log_q = (law.log_pdf(points) for law in laws[self.direction])
-        return domain.width * jnp.mean(_relative_entropy(log_p, log_q))
+        if isinstance(prediction, Categorical):
+            log_q = prediction.log_weights
+            log_p = jnp.log(project(*target.particles(points), domain, log_q.shape[0]))
+            return jnp.sum(_relative_entropy(*self._directed(log_p, log_q)))
+        logs = target.log_pdf(points), prediction.log_pdf(points)
+        return domain.width * jnp.mean(_relative_entropy(*self._directed(*logs)))
+
+    def _directed(self, target: Array, prediction: Array) -> tuple[Array, Array]:
+        return (target, prediction) if self.direction == "forward" else (prediction, target)
 
 
 def _relative_entropy(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import Literal
+from typing import ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from umdqn.laws import Law
+from umdqn.laws import Law, Representation, View
 from umdqn.types import Domain, Key, check_count
 
 Sampling = Literal["random", "stratified", "fixed"]
@@ -33,20 +33,30 @@ def unit_points(key: Key, count: int, sampling: Sampling) -> Float[Array, "count
 class Metric(abc.ABC):
     """A loss between two laws, with the points where it compares them."""
 
+    needs: ClassVar[frozenset[View]]
+    """The views of a law of which it compares one."""
+
     points: int = 200
-    """How many returns or quantile fractions an update compares (N_z, N_tau)."""
+    """How many returns or quantile fractions an update compares (N_z, N_tau), unless laws have
+    atoms of their own."""
     sampling: Sampling = "random"
+    per_transition: bool = False
+    """Whether every transition of a batch has points of its own, as in IQN."""
 
     def __post_init__(self) -> None:
         check_count("points", self.points)
 
-    @abc.abstractmethod
-    def draw(self, key: Key, domain: Domain) -> PyTree[Float[Array, "points"]]:
-        """The points of one update, shared by its batch as in the paper's pseudo-code."""
+    def serves(self, representation: type[Representation]) -> bool:
+        """Whether it can train a representation."""
+        return bool(self.needs & representation.gives)
 
     @abc.abstractmethod
-    def terminal(self, reward: Float[Array, ""], domain: Domain) -> Law:
-        """What stands for the Dirac law of a terminal state (appendix C)."""
+    def draw(self, key: Key, domain: Domain) -> PyTree[Float[Array, "points"]]:
+        """The points of one update, or of one transition."""
+
+    def terminal(self, law: Law, reward: Float[Array, ""], domain: Domain) -> Law | None:
+        """What stands for a terminal state's Dirac among such laws, if anything (appendix C)."""
+        return None
 
     @abc.abstractmethod
     def __call__(

@@ -8,12 +8,12 @@ from typing import Any
 
 from umdqn.agents import ALGORITHMS, Adam, Agent, EpsilonGreedy, ReplayConfig
 from umdqn.envs import ENVIRONMENTS, Environment
-from umdqn.laws import Representation
+from umdqn.laws import REPRESENTATIONS, Representation
 from umdqn.loops import CompiledLoop
-from umdqn.metrics import Metric
-from umdqn.runs.fields import CHOICES, leaves, override
+from umdqn.metrics import METRICS, Metric
+from umdqn.runs.fields import CHOICES, leaves, name_of, override
 from umdqn.runs.presets import PRESETS
-from umdqn.types import Domain, check, check_count, unknown
+from umdqn.types import Domain, UmdqnError, check, check_count, unknown
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +52,8 @@ class Config:
     optimiser: Adam = Adam()
     replay: ReplayConfig = ReplayConfig()
     exploration: EpsilonGreedy = EpsilonGreedy()
+    double: bool = False
+    """Whether the main network chooses the next action that the target network evaluates."""
     update_every: int = 1
     """Steps between two updates of the main network."""
     target_every: int = 1_000
@@ -71,6 +73,7 @@ class Config:
         ):
             if name not in table:
                 raise unknown(kind, name, table)
+        _check_pair(self.representation, self.metric)
         check(0 <= self.discount < 1, "discount", self.discount, "from 0 to below 1")
         for field in (
             "steps",
@@ -105,6 +108,7 @@ class Config:
             torso=self.torso,
             optimiser=self.optimiser.build(updates),
             sync_every=max(self.target_every // self.update_every, 1),
+            double=self.double,
         )
 
     def build_loop(self) -> CompiledLoop:
@@ -118,6 +122,20 @@ class Config:
             update_every=self.update_every,
             truncation_terminates=self.truncation_terminates,
         )
+
+
+def _check_pair(representation: Representation, metric: Metric) -> None:
+    """Refuse a metric that cannot train a representation, and say what goes with what."""
+    kind = type(representation)
+    if metric.serves(kind):
+        return
+    name, metric_name = name_of("representation", representation), name_of("metric", metric)
+    served = [other for other, rival in REPRESENTATIONS.items() if metric.serves(rival)]
+    serving = [other for other, rival in METRICS.items() if rival().serves(kind)]
+    raise UmdqnError(
+        f"metric {metric_name!r} cannot train representation {name!r}: {name} goes with "
+        f"{', '.join(serving)}; this {metric_name} goes with {', '.join(served)}"
+    )
 
 
 def configure(

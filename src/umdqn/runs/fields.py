@@ -24,7 +24,7 @@ def name_of(field: str, part: Any) -> str:
 
 def leaves(config: Any, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
     """Dotted name, type and value of every field that a user can set."""
-    hints = typing.get_type_hints(type(config))
+    hints = _hints(type(config))
     for field in dataclasses.fields(config):
         path, value = prefix + field.name, getattr(config, field.name)
         if field.name in CHOICES:
@@ -38,7 +38,7 @@ def leaves(config: Any, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
 def set_field(config: Any, path: str, value: Any) -> Any:
     """`config` with the field at `path` replaced; text is read according to the field's type."""
     head, _, rest = path.partition(".")
-    hints = typing.get_type_hints(type(config))
+    hints = _hints(type(config))
     if head not in hints:
         raise KeyError(path)
     if rest:
@@ -49,21 +49,35 @@ def set_field(config: Any, path: str, value: Any) -> Any:
             return dataclasses.replace(config, **{head: set_field(part, rest, value)})
         except InvalidField as error:
             raise error.under(head) from None
-    if head in CHOICES:
-        if value not in CHOICES[head]:
-            raise unknown(head, str(value), CHOICES[head])
-        return dataclasses.replace(config, **{head: CHOICES[head][value]()})
-    return dataclasses.replace(config, **{head: _read(head, hints[head], value)})
+    return dataclasses.replace(config, **{head: _value(head, hints[head], value)})
+
+
+def _value(head: str, hint: Any, value: Any) -> Any:
+    """What to put in a field: a part by its name, or a value in the field's type."""
+    if head not in CHOICES:
+        return _read(head, hint, value)
+    if value not in CHOICES[head]:
+        raise unknown(head, str(value), CHOICES[head])
+    return CHOICES[head][value]()
 
 
 def override(config: Any, overrides: Mapping[str, Any]) -> Any:
     """`config` with many fields replaced; whole parts before the fields inside them."""
-    for path in sorted(overrides, key=lambda path: path.count(".")):
+    # Whole parts all at once, since one may not go with what another one replaces.
+    parts = {name: _value(name, str, overrides[name]) for name in CHOICES if name in overrides}
+    config = dataclasses.replace(config, **parts)
+    for path in sorted(set(overrides) - set(parts)):
         try:
             config = set_field(config, path, overrides[path])
         except KeyError:
             raise _no_such_field(config, path) from None
     return config
+
+
+def _hints(kind: Any) -> dict[str, Any]:
+    """Types of a dataclass's fields."""
+    hints = typing.get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
 
 
 def _no_such_field(config: Any, path: str) -> UmdqnError:
@@ -79,9 +93,8 @@ def all_leaves(config: Any) -> dict[str, Any]:
     """Types of all fields by dotted name, those of every part that could be chosen included."""
     found = {path: hint for path, hint, _ in leaves(config)}
     for head, table in CHOICES.items():
-        for name in table:
-            chosen = set_field(config, head, name)
-            found |= {path: hint for path, hint, _ in leaves(chosen)}
+        for kind in table.values():
+            found |= {path: hint for path, hint, _ in leaves(kind(), f"{head}.")}
     return found
 
 
@@ -102,7 +115,7 @@ def to_dict(config: Any) -> dict[str, Any]:
 
 def from_dict(kind: type[T], data: Mapping[str, Any]) -> T:
     """The configuration of JSON data; fields that an older version did not have take defaults."""
-    hints = typing.get_type_hints(kind)
+    hints = _hints(kind)
     unexpected = sorted(set(data) - set(hints))
     if unexpected:
         raise UmdqnError(f"the configuration has unknown fields: {', '.join(unexpected)}")

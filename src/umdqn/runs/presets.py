@@ -12,9 +12,6 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
         "grid-world": {
             "all": {
                 "torso": (128, 128),
-                "representation.hidden": (128,),
-                "metric.points": 200,
-                "metric.sampling": "random",
                 "optimiser.learning_rate": 1e-4,
                 "optimiser.epsilon": 1e-5,
                 "update_every": 1,

@@ -1,0 +1,276 @@
+"""Every algorithm: what it learns on a chain with a known law, and parity with RLax."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+import rlax
+from scipy import stats
+
+from umdqn.agents import ALGORITHMS, Agent
+from umdqn.laws import Atoms, Law, Quantiles, bellman, fraction_gradient, project
+from umdqn.laws.implicit import ProposedQuantiles
+from umdqn.metrics import KL, Mean, Mmd, Wasserstein
+from umdqn.networks import Linear
+from umdqn.types import Domain, EnvSpec, Transition
+
+DOMAIN = Domain(-2.0, 2.0)
+CHAIN = EnvSpec(
+    name="chain",
+    family="chain",
+    num_actions=2,
+    observation_low=(0.0,),
+    observation_high=(1.0,),
+    discount=0.5,
+    domain=DOMAIN,
+    time_limit=2,
+    action_names=("0", "1"),
+)
+
+
+def chain_batch(key, noise: float) -> Transition:
+    """From state 0 to state 1 for nothing, and from there to the end for 1 or -1, plus noise."""
+    state_key, reward_key, noise_key, action_key = jax.random.split(key, 4)
+    last = jax.random.bernoulli(state_key, shape=(32,)).astype(jnp.float32)
+    reward = jnp.where(jax.random.bernoulli(reward_key, shape=(32,)), 1.0, -1.0)
+    reward = last * (reward + noise * jax.random.normal(noise_key, (32,)))
+    action = jax.random.randint(action_key, (32,), 0, 2)
+    return Transition(last[:, None], action, reward, 0.5 * (1 - last), jnp.ones((32, 1)))
+
+
+def learned(representation, metric, noise: float, updates: int, **options) -> list[Law]:
+    """The laws that an agent has learned of the chain's two states."""
+    agent = Agent(
+        spec=CHAIN,
+        domain=DOMAIN,
+        representation=representation,
+        metric=metric,
+        torso=(64,),
+        optimiser=optax.adam(optax.cosine_decay_schedule(3e-3, updates)),
+        sync_every=100,
+        **options,
+    )
+
+    @jax.jit
+    def train(key):
+        def step(i, state):
+            batch_key, learn_key = jax.random.split(jax.random.fold_in(key, i))
+            return agent.learn(state, chain_batch(batch_key, noise), learn_key)[0]
+
+        return jax.lax.fori_loop(0, updates, step, agent.init(key))
+
+    params = train(jax.random.key(3)).params
+    return [agent.laws(params, jnp.array([x]))[0] for x in (0.0, 1.0)]
+
+
+def small(name):
+    """The algorithm with a threshold small enough for quantiles, and kernels as fine as the law."""
+    representation, metric, _ = ALGORITHMS[name]
+    changes = {}
+    if isinstance(metric, Wasserstein):
+        changes = {"kappa": 0.02}
+    if isinstance(metric, Mmd):
+        representation, changes = Quantiles(quantiles=40), {"bandwidths": (0.02, 0.2, 2.0)}
+    if hasattr(metric, "root"):
+        changes = {"root": False}
+    return representation, type(metric)(**(vars(metric) | changes))
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_learns_the_law_of_a_chain(name):
+    laws = learned(*small(name), noise=0.1, updates=2_500)
+    z = np.linspace(-3, 3, 3_001)
+    for law, scale in zip(laws, (0.5, 1.0), strict=True):
+        # 2,500 updates see each mode 20,000 times; the rest is the optimiser's.
+        assert float(law.mean) == pytest.approx(0.0, abs=0.08)
+        if name == "dqn":
+            continue
+        modes = [stats.norm(sign * scale, 0.1 * scale).cdf(z) for sign in (-1, 1)]
+        gap = np.asarray(law.cdf(jnp.asarray(z, jnp.float32))) - np.mean(modes, axis=0)
+        # A law that had lost its modes would be half their distance away: 0.5 and 1.
+        assert np.trapezoid(np.abs(gap), z) < 0.15 * scale
+        assert float(law.std) == pytest.approx(scale, rel=0.1)
+
+
+def test_a_large_threshold_learns_expectiles_not_quantiles():
+    """With kappa above the range the Huber loss is quadratic, and its minimisers are expectiles.
+
+    Of -1 and 1 these are 2 tau - 1, a uniform law on [-1, 1]; pushed forward, those of the uniform
+    law on [-1/2, 1/2] solve tau (1/2 - q)^2 = (1 - tau) (1/2 + q)^2.
+    """
+    metric = Wasserstein(kappa=10.0)
+    first, last = learned(Quantiles(quantiles=50), metric, noise=0.0, updates=6_000)
+    tau = (np.arange(50) + 0.5) / 50
+    odds = np.sqrt((1 - tau) / tau)
+    assert np.abs(np.asarray(last.positions) - (2 * tau - 1)).mean() < 0.06
+    assert np.abs(np.asarray(first.positions) - 0.5 * (1 - odds) / (1 + odds)).mean() < 0.04
+    # The true standard deviations are 1 and 1/2.
+    assert float(last.std) == pytest.approx(np.sqrt(1 / 3), rel=0.1)
+
+
+def test_projection_is_that_of_rlax():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        positions = jnp.asarray(np.sort(rng.normal(scale=2.0, size=30)), jnp.float32)
+        weights = jnp.asarray(rng.dirichlet(np.ones(30)), jnp.float32)
+        ours = project(positions, weights, DOMAIN, 51)
+        theirs = rlax.categorical_l2_project(positions, weights, jnp.linspace(-2, 2, 51))
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_projection_by_hand():
+    # Support -2, -1, 0, 1, 2: 0.25 goes three quarters to 0, 5 to the upper end.
+    masses = project(jnp.array([0.25, 5.0]), jnp.array([0.8, 0.2]), DOMAIN, 5)
+    np.testing.assert_allclose(masses, [0, 0, 0.6, 0.2, 0.2], atol=1e-6)
+
+
+def agent_of(name, **options) -> Agent:
+    representation, metric, _ = ALGORITHMS[name]
+    return Agent(
+        spec=CHAIN,
+        domain=DOMAIN,
+        representation=representation,
+        metric=metric,
+        torso=(16,),
+        optimiser=optax.adam(1e-3),
+        sync_every=100,
+        **options,
+    )
+
+
+def test_categorical_loss_is_the_cross_entropy_of_rlax():
+    agent = agent_of("cdqn")
+    params, target = (agent.init(jax.random.key(seed)).params for seed in (0, 1))
+    batch = chain_batch(jax.random.key(2), 0.1)
+    ours = float(agent.loss(params, target, batch, jax.random.key(3)))
+    atoms = jnp.linspace(-2.0, 2.0, 51)
+
+    def logits(params, x):
+        return jnp.log(agent.laws(params, x).weights)
+
+    def theirs(transition):
+        following = logits(target, transition.next_observation)
+        weights = jax.nn.softmax(following)
+        q_values = weights @ atoms
+        projected = rlax.categorical_l2_project(
+            transition.reward + transition.discount * atoms, weights[jnp.argmax(q_values)], atoms
+        )
+        prediction = logits(params, transition.observation)[transition.action]
+        safe = jnp.where(projected > 0, projected, 1.0)
+        # Our KL divergence is the cross-entropy less the target's own entropy.
+        return -projected @ prediction + projected @ jnp.log(safe)
+
+    assert ours == pytest.approx(float(jnp.mean(jax.vmap(theirs)(batch))), rel=1e-4)
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_dqn_loss_is_that_of_rlax(double):
+    agent = agent_of("dqn", double=double)
+    params, target = (agent.init(jax.random.key(seed)).params for seed in (0, 7))
+    following = jax.random.uniform(jax.random.key(5), (32, 1), minval=-2.0, maxval=3.0)
+    batch = chain_batch(jax.random.key(2), 0.5)._replace(next_observation=following)
+
+    def q_values(params):
+        return jax.vmap(lambda x: agent.laws(params, x).mean)
+
+    now, later = q_values(params)(batch.observation), q_values(target)(batch.next_observation)
+    chooser = q_values(params)(batch.next_observation) if double else later
+    # The test means something only where the two networks disagree.
+    assert np.any(np.argmax(later, 1) != np.argmax(q_values(params)(batch.next_observation), 1))
+    errors = jax.vmap(rlax.double_q_learning)(
+        now, batch.action, batch.reward, batch.discount, later, chooser
+    )
+    expected = float(jnp.mean(rlax.huber_loss(errors, 1.0)))
+    assert float(agent.loss(params, target, batch, jax.random.key(0))) == pytest.approx(
+        expected, rel=1e-5
+    )
+
+
+def test_fraction_gradient_is_the_slope_of_the_distance():
+    """Of Wasserstein-1 between a quantile function and its steps, by finite differences."""
+
+    def quantile(tau):
+        return np.sinh(3 * tau - 1)
+
+    def distance(inner):
+        edges = np.concatenate([[0.0], inner, [1.0]])
+        middles = (edges[1:] + edges[:-1]) / 2
+        tau = (np.arange(400_000) + 0.5) / 400_000
+        steps = quantile(middles)[np.searchsorted(edges[1:-1], tau)]
+        return np.abs(quantile(tau) - steps).mean()
+
+    inner = np.array([0.15, 0.4, 0.75])
+    edges = np.concatenate([[0.0], inner, [1.0]])
+    ours = fraction_gradient(
+        jnp.asarray(quantile(inner), jnp.float32),
+        jnp.asarray(quantile((edges[1:] + edges[:-1]) / 2), jnp.float32),
+    )
+    for i in range(3):
+        move = 1e-3 * np.eye(3)[i]
+        slope = (distance(inner + move) - distance(inner - move)) / 2e-3
+        assert float(ours[i]) == pytest.approx(slope, abs=2e-3)
+
+
+def test_the_proposal_learns_from_its_own_loss_only():
+    head = ProposedQuantiles(quantiles=5, entropy=0.1).build(3, 2, DOMAIN, jax.random.key(0))
+    features, action = jnp.array([1.0, 2.0, -0.5]), jnp.int32(1)
+
+    def own(head):
+        return head.own_loss(features, action, head.law(features, action))
+
+    def regressed(head):
+        return jnp.sum(head.law(features, action).positions ** 2)
+
+    of_own, of_law = jax.grad(own)(head), jax.grad(regressed)(head)
+    assert float(jnp.abs(of_own.proposal.weight).max()) > 0
+    assert all(float(jnp.abs(x).max()) == 0 for x in jax.tree.leaves(of_own.network))
+    assert all(float(jnp.abs(x).max()) == 0 for x in jax.tree.leaves(of_law.proposal))
+    assert float(jnp.abs(of_law.network.output.weight).max()) > 0
+
+
+def test_the_proposal_has_its_own_optimiser():
+    agent = agent_of("fqf")
+    state = agent.init(jax.random.key(0))
+    after, _ = agent.learn(state, chain_batch(jax.random.key(1), 0.1), jax.random.key(2))
+
+    def moved(part):
+        def weights(params):
+            return part(agent.network(params).head).weight
+
+        return float(jnp.abs(weights(after.params) - weights(state.params)).max())
+
+    # Adam's first step is its rate, 1e-3; RMSProp's first is rate / sqrt(0.05 * 0.95).
+    assert moved(lambda head: head.network.output) == pytest.approx(1e-3, rel=0.05)
+    assert 0 < moved(lambda head: head.proposal) <= 1e-5 / np.sqrt(0.05 * 0.95) * 1.01
+    assert isinstance(agent.network(state.params).head.proposal, Linear)
+
+
+def test_mmd_by_hand():
+    # X at 0 and 1, Y at 1: E k(X, X') = (1 + e^-1) / 2, E k(X, Y) = (e^-1 + 1) / 2, E k(Y, Y) = 1.
+    x = Atoms(jnp.array([0.0, 1.0]), jnp.array([0.5, 0.5]))
+    y = Atoms(jnp.array([1.0]), jnp.array([1.0]))
+    metric = Mmd(bandwidths=(1.0,))
+    points = metric.draw(jax.random.key(0), DOMAIN)
+    expected = (1 + np.exp(-1)) / 2 - 2 * (1 + np.exp(-1)) / 2 + 1
+    assert float(metric(y, x, points, DOMAIN)) == pytest.approx(expected, rel=1e-5)
+    assert float(metric(x, x, points, DOMAIN)) == pytest.approx(0, abs=1e-6)
+
+
+def test_mean_loss_by_hand():
+    def atom(z):
+        return Atoms(jnp.array([z]), jnp.ones(1))
+
+    for gap, expected in ((0.5, 0.125), (3.0, 2.5)):
+        loss = Mean()(atom(1.0 + gap), atom(1.0), None, DOMAIN)
+        assert float(loss) == pytest.approx(expected)
+
+
+def test_a_terminal_target_of_masses_is_the_reward():
+    """No smoothing is needed where the target is projected."""
+    law = agent_of("cdqn").laws(agent_of("cdqn").init(jax.random.key(0)).params, jnp.zeros(1))[0]
+    reward = jnp.float32(0.96)
+    assert KL().terminal(law, reward, DOMAIN) is None
+    target = bellman(law, reward, jnp.float32(0.0))
+    masses = project(*target.particles(jnp.zeros(1)), DOMAIN, 51)
+    assert float(masses[37]) == pytest.approx(1.0, abs=1e-5)  # -2 + 37 * 0.08
