@@ -85,6 +85,12 @@ def _parser() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
     evaluate.add_argument("--episodes", default="100", help="episodes per seed (default 100)")
     laws.add_argument("--state", required=True, help="state, such as 2,6")
     laws.add_argument("--out", required=True, type=Path, help="picture to write")
+    study = command("study", _study, "Train and compare many agents: how true are their laws?")
+    study.add_argument("name", choices=["laws"], metavar="NAME", help="laws")
+    study.add_argument("--out", required=True, type=Path, help="directory; what is there is kept")
+    study.add_argument("--seeds", default="5", help="seeds (default 5)")
+    study.add_argument("--steps", help="steps a seed (default: those of the study)")
+    study.add_argument("--only", nargs="+", metavar="SECTION", help="sections (default: all)")
     command("agents", _agents, "List the agents.")
     command("envs", _envs, "List the environments.")
     return parser, dict(subparsers.choices)
@@ -169,6 +175,27 @@ def _laws(options: argparse.Namespace) -> None:
 
     draw_laws(load(options.directory), options.state, options.out)
     print(options.out)
+
+
+def _study(options: argparse.Namespace) -> None:
+    from umdqn.analysis import SECTIONS, LawsStudy, write_report
+    from umdqn.progress import TrainingDisplay
+    from umdqn.runs.fields import read_number
+    from umdqn.types import check_count
+
+    seeds = read_number("seeds", int, options.seeds)
+    check_count("seeds", seeds)
+    steps = None if options.steps is None else read_number("steps", int, options.steps)
+    study = LawsStudy(options.out, seeds, steps)
+    todo = study.todo(options.only or list(SECTIONS))
+    print(f"{len(todo)} cases to do in {options.out}", file=sys.stderr)
+    for number, (key, config) in enumerate(todo.items(), start=1):
+        print(f"[{number}/{len(todo)}] {key}", file=sys.stderr)
+        with TrainingDisplay(config) as display:
+            study.do(key, config, display.update, display.started)
+        write_report(study)
+    for path in write_report(study):
+        print(path)
 
 
 def _agents(options: argparse.Namespace) -> None:

@@ -2,11 +2,15 @@
 
 from umdqn.analysis.accuracy import Distances, distances, summarise, truth
 from umdqn.analysis.exact import exact_laws, optimal_actions, optimal_policy, optimal_values
+from umdqn.analysis.laws_report import write_report
+from umdqn.analysis.laws_study import SECTIONS, LawsStudy
 from umdqn.analysis.monte_carlo import monte_carlo_returns
 from umdqn.analysis.reports import accuracy_report, draw_laws, evaluation_report
 
 __all__ = [
+    "SECTIONS",
     "Distances",
+    "LawsStudy",
     "accuracy_report",
     "distances",
     "draw_laws",
@@ -18,4 +22,5 @@ __all__ = [
     "optimal_values",
     "summarise",
     "truth",
+    "write_report",
 ]

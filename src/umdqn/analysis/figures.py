@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import jax
@@ -36,36 +36,61 @@ _PANELS = (
 
 
 def laws_figure(
-    learned: Sequence[Sequence[Law]],
+    learned: Mapping[str, Sequence[Sequence[Law]]],
     exact: Sequence[Law] | None,
     actions: Sequence[str],
     title: str,
 ) -> Figure:
     """PDF, CDF and QF of every action: learned plain, exact dotted, as in the paper's figure.
 
-    `learned` holds the laws of all actions, once a seed. Lines are the median over seeds and bands
-    the range over them.
+    `learned` holds, by the name of a row, the laws of all actions, once a seed. Lines are the
+    median over seeds and bands the range over them.
     """
-    low, high = _range([law for laws in learned for law in laws] + list(exact or []))
-    z = jnp.linspace(low, high, _POINTS)
-    figure, axes = plt.subplots(1, 3, figsize=(13, 4.4), constrained_layout=True)
+    count = len(learned)
+    every = [law for row in learned.values() for laws in row for law in laws]
+    z = jnp.linspace(*_range(list(exact or every)), _POINTS)
+    size = (13, 1.2 + 3.2 * count)
+    figure, axes = plt.subplots(
+        count, 3, figsize=size, constrained_layout=True, sharex="col", squeeze=False
+    )
+    for (name, row), row_axes in zip(learned.items(), axes, strict=True):
+        _draw_row(row_axes, row, exact, actions, z)
+        if count > 1:
+            row_axes[0].set_ylabel(f"{name}\n{_PANELS[0][2]}")
+    for axis, (panel, _, _) in zip(axes[0], _PANELS, strict=True):
+        axis.set_title(panel)
+    for axis, (_, xlabel, _) in zip(axes[-1], _PANELS, strict=True):
+        axis.set_xlabel(xlabel)
+    _legend(figure, actions, exact is not None, max(map(len, learned.values())))
+    figure.suptitle(title)
+    return figure
+
+
+def _draw_row(
+    axes: Sequence[Axes],
+    learned: Sequence[Sequence[Law]],
+    exact: Sequence[Law] | None,
+    actions: Sequence[str],
+    z: jax.Array,
+) -> None:
+    """The three panels of one set of laws."""
+    points = (np.asarray(z), np.asarray(z), _FRACTIONS)
     for action, name in enumerate(actions):
         colour = COLOURS[action % len(COLOURS)]
         curves = [_views(laws[action], z) for laws in learned]
-        for panel, (axis, x) in enumerate(zip(axes, (z, z, _FRACTIONS), strict=True)):
+        for panel, (axis, x) in enumerate(zip(axes, points, strict=True)):
             values = np.stack([curve[panel] for curve in curves])
             axis.plot(x, np.median(values, axis=0), color=colour, linewidth=1.6, label=name)
             if len(curves) > 1:
                 axis.fill_between(x, *_extent(values), color=colour, alpha=0.2, linewidth=0)
             if exact:
                 axis.plot(x, _views(exact[action], z)[panel], color=colour, linestyle=":")
-    for axis, (name, xlabel, ylabel) in zip(axes, _PANELS, strict=True):
-        axis.set(title=name, xlabel=xlabel, ylabel=ylabel)
+    for axis, (_, _, ylabel) in zip(axes, _PANELS, strict=True):
+        axis.set_ylabel(ylabel)
         axis.grid(alpha=0.25)
     _limit_density(axes[0], exact or learned[0], z)
-    _legend(figure, actions, exact is not None, len(learned))
-    figure.suptitle(title)
-    return figure
+    # A law whose tail runs off would flatten all others.
+    axes[2].set_ylim(float(z[0]), float(z[-1]))
 
 
 def save_figure(figure: Figure, path: Path) -> None:

@@ -54,7 +54,9 @@ def draw_laws(run: Run, state: str, out: Path) -> None:
     exact = truth(run.config.discount)[STATES.index(position)]
     learned = [run.law(position, seed) for seed in run.seeds]
     title = f"{run.config.agent} on {run.config.env}, state {position}, {run.step:,} steps"
-    save_figure(laws_figure(learned, exact, run.agent.spec.action_names, title), out)
+    save_figure(
+        laws_figure({run.config.agent: learned}, exact, run.agent.spec.action_names, title), out
+    )
 
 
 def require_exact_laws(run: Run) -> None:

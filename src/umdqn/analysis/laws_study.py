@@ -1,0 +1,191 @@
+"""The study of how true learned laws are: what is trained, and doing it once."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from umdqn.agents import ALGORITHMS
+from umdqn.analysis.accuracy import distances
+from umdqn.analysis.reports import accuracy_report
+from umdqn.envs.grid_world import STATES
+from umdqn.runs import Config, RunDirectory, Watcher, configure, load, train_config
+from umdqn.runs.fields import to_dict
+from umdqn.runs.files import read_json, write_json
+from umdqn.types import UmdqnError, unknown
+
+FIGURE_STATE = (2, 6)
+"""The state of the paper's figures; RIGHT (action 0) has a law with several modes."""
+KAPPAS = (1.0, 0.1, 0.02, 0.0)
+REPRESENTATIONS = {"umnn-pdf": "umdqn-kl", "umnn-cdf": "umdqn-c", "umnn-qf": "umdqn-w"}
+METRICS: dict[str, dict[str, Any]] = {
+    "kl": {},
+    "cramer": {"metric.root": False},
+    "wasserstein": {"metric.kappa": 0.02},
+}
+DOMAINS = {"narrow": (-0.75, 0.75), "right": (-2.0, 2.0), "wide": (-20.0, 20.0)}
+
+
+class Case(NamedTuple):
+    """One training of the study."""
+
+    agent: str
+    preset: str
+    steps: int
+    fields: Mapping[str, Any]
+
+
+_PAPER_STEPS = 60_000
+_TUNED_STEPS = 30_000
+
+
+def _tuned(agent: str, **fields: Any) -> Case:
+    return Case(agent, "tuned", _TUNED_STEPS, fields)
+
+
+def _cases() -> dict[str, dict[str, Case]]:
+    algorithms = {name: Case(name, "paper", _PAPER_STEPS, {}) for name in ALGORITHMS}
+    kappa = {
+        f"{agent}-kappa-{value:g}": _tuned(agent, **{"metric.kappa": value})
+        for agent in ("umdqn-w", "qr-dqn", "iqn", "fqf")
+        for value in KAPPAS
+    }
+    matrix = {
+        f"{representation}-{metric}": _tuned(
+            agent, representation=representation, metric=metric, **fields
+        )
+        for representation, agent in REPRESENTATIONS.items()
+        for metric, fields in METRICS.items()
+    }
+    direction = {
+        f"umdqn-kl-{name}": _tuned("umdqn-kl", **{"metric.direction": name})
+        for name in ("forward", "reverse")
+    }
+    domain = {
+        f"{agent}-{name}": _tuned(agent, domain=bounds)
+        for agent in ("umdqn-kl", "umdqn-c")
+        for name, bounds in DOMAINS.items()
+    }
+    return {
+        "algorithms": algorithms,
+        "matrix": matrix,
+        "direction": direction,
+        "domain": domain,
+        "kappa": kappa,
+    }
+
+
+SECTIONS: dict[str, dict[str, Case]] = _cases()
+"""Cases by the question that they answer. What two questions share is trained once."""
+
+
+class LawsStudy:
+    """A directory of trained cases and what was measured of them.
+
+    Whatever is there and belongs to the same configuration is not done again; a training that was
+    cut off is started anew.
+    """
+
+    def __init__(self, out: Path, seeds: int = 5, steps: int | None = None):
+        self.out, self.seeds, self.steps = out, seeds, steps
+        self._by_config: dict[str, str] = {}
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UmdqnError(f"--out {out}: cannot make it: {error.strerror}") from error
+
+    def config(self, case: Case) -> Config:
+        """The configuration of a case."""
+        steps = self.steps or case.steps
+        fields = {
+            "steps": steps,
+            "seeds": self.seeds,
+            "evaluation.every": steps,
+            "checkpoint_every": steps,
+        }
+        return configure("grid-world", case.agent, case.preset, fields | dict(case.fields))
+
+    def key(self, section: str, name: str) -> str:
+        """The name under which a case is kept: that of the first case that is the same."""
+        config = repr(self.config(SECTIONS[section][name]))
+        return self._by_config.setdefault(config, f"{section}-{name}")
+
+    def todo(self, sections: Sequence[str]) -> dict[str, Config]:
+        """What has to be trained or measured for some sections."""
+        for section in sections:
+            if section not in SECTIONS:
+                raise unknown("section", section, SECTIONS)
+        cases = {
+            self.key(section, name): self.config(case)
+            for section in SECTIONS
+            for name, case in SECTIONS[section].items()
+            if section in sections
+        }
+        return {key: config for key, config in cases.items() if self.result(key, config) is None}
+
+    def result(self, key: str, config: Config) -> dict[str, Any] | None:
+        """What was measured of a case, if it was and nothing about the case has changed."""
+        path = self._result_path(key)
+        result = read_json(path) if path.exists() else None
+        same = result is not None and result.get("config") == _as_json(config)
+        return result if same else None
+
+    def results(self, section: str) -> dict[str, dict[str, Any]]:
+        """What was measured of the cases of a section so far, by their names in it."""
+        found = {
+            name: self.result(self.key(section, name), self.config(case))
+            for name, case in SECTIONS[section].items()
+        }
+        return {name: result for name, result in found.items() if result is not None}
+
+    def do(
+        self, key: str, config: Config, watch: Watcher, on_start: Callable[[Path], None]
+    ) -> dict[str, Any]:
+        """Train a case, unless it is trained already, and measure it."""
+        path = self.run_path(key)
+        seconds: float | None = None
+        if not _finished(path, config):
+            if path.exists():
+                RunDirectory(path).read_manifest()  # Delete nothing but a run.
+                shutil.rmtree(path)
+            start = time.monotonic()
+            train_config(config, path, watch, on_start)
+            seconds = time.monotonic() - start
+        result = measure(path) | {"config": _as_json(config), "seconds": seconds}
+        write_json(self._result_path(key), result)
+        return result
+
+    def run_path(self, key: str) -> Path:
+        """The run directory of a case."""
+        return self.out / "runs" / key
+
+    def _result_path(self, key: str) -> Path:
+        folder = self.out / "results"
+        folder.mkdir(exist_ok=True)
+        return folder / f"{key}.json"
+
+
+def measure(path: Path) -> dict[str, Any]:
+    """Accuracy of a run, and its Wasserstein-1 at the figure's state and action, by seed."""
+    run = load(path)
+    state = STATES.index(FIGURE_STATE)
+    report = accuracy_report(run)
+    for seed, params in run.params.items():
+        w1 = distances(run.agent, params, run.config.discount).w1[state, 0]
+        report["seeds"][str(seed)]["w1_figure"] = float(w1)
+    return {"step": run.step, "seeds": report["seeds"]}
+
+
+def _finished(path: Path, config: Config) -> bool:
+    try:
+        found, manifest = RunDirectory(path).read_manifest()
+    except UmdqnError:
+        return False
+    return found == config and manifest["status"] == "finished"
+
+
+def _as_json(config: Config) -> dict[str, Any]:
+    return to_dict(config)
