@@ -78,11 +78,14 @@ def _parser() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
     evaluate = command("evaluate", _evaluate, "Play episodes with the agents of a run.")
     accuracy = command("accuracy", _accuracy, "Distance of learned laws to the exact ones.")
     laws = command("laws", _laws, "Draw the laws of all actions in a state.")
-    for sub in (evaluate, accuracy, laws):
+    calibrate = command("calibrate", _calibrate, "Whether realised returns fall where laws say.")
+    for sub in (evaluate, accuracy, laws, calibrate):
         sub.add_argument("directory", metavar="RUN", type=Path, help="run directory")
-    for sub in (evaluate, accuracy):
+    for sub in (evaluate, accuracy, calibrate):
         sub.add_argument("--json", action="store_true", help="print one JSON object only")
     evaluate.add_argument("--episodes", default="100", help="episodes per seed (default 100)")
+    calibrate.add_argument("--episodes", default="1000", help="episodes per seed (default 1000)")
+    calibrate.add_argument("--out", type=Path, help="picture to write")
     laws.add_argument("--state", required=True, help="state, such as 2,6")
     laws.add_argument("--out", required=True, type=Path, help="picture to write")
     study = command("study", _study, "Train and compare many agents: how true are their laws?")
@@ -175,6 +178,36 @@ def _laws(options: argparse.Namespace) -> None:
 
     draw_laws(load(options.directory), options.state, options.out)
     print(options.out)
+
+
+def _calibrate(options: argparse.Namespace) -> None:
+    from umdqn.analysis import calibration_report, draw_calibration
+    from umdqn.runs import load
+    from umdqn.runs.fields import read_number
+
+    run = load(options.directory)
+    report = calibration_report(run, read_number("episodes", int, options.episodes))
+    if options.out:
+        title = f"{run.config.agent} on {run.config.env}, {run.step:,} steps"
+        draw_calibration(report, title, options.out)
+    if options.json:
+        print(json.dumps(report))
+        return
+    levels = list(report["coverage"])
+    rows = [
+        (
+            name,
+            *(
+                f"{part['coverage'][level]:.3f} +- {2 * part['coverage_error'][level]:.3f}"
+                for level in levels
+            ),
+            f"{part['ks']:.3f}",
+            str(part["returns"]),
+        )
+        for name, part in [("all", report), *report["seeds"].items()]
+    ]
+    header = ("seed", *(f"within {float(level):.0%}" for level in levels), "KS", "returns")
+    _print_table(header, rows)
 
 
 def _study(options: argparse.Namespace) -> None:

@@ -1,6 +1,7 @@
 """Analysis: exact and Monte Carlo laws, accuracy, figures. Reads runs and nothing else."""
 
 from umdqn.analysis.accuracy import Distances, distances, summarise, truth
+from umdqn.analysis.calibration import calibration_report, draw_calibration
 from umdqn.analysis.exact import exact_laws, optimal_actions, optimal_policy, optimal_values
 from umdqn.analysis.laws_report import write_report
 from umdqn.analysis.laws_study import SECTIONS, LawsStudy
@@ -12,7 +13,9 @@ __all__ = [
     "Distances",
     "LawsStudy",
     "accuracy_report",
+    "calibration_report",
     "distances",
+    "draw_calibration",
     "draw_laws",
     "evaluation_report",
     "exact_laws",

@@ -49,7 +49,8 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
                 "exploration.start": 0.4,
                 "exploration.end": 0.4,
             },
-            "umdqn-c": {"metric.root": False},
+            # The Cramer distance hardly feels a blurred mode: it needs a sharper start.
+            "umdqn-c": {"metric.root": False, "representation.point_scale": 60.0},
             "umdqn-w": _SMALL_KAPPA,
             "qr-dqn": _SMALL_KAPPA,
             "nc-qr-dqn": _SMALL_KAPPA,
