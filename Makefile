@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup demo test lint types unit test-slow bench accuracy clean
+.PHONY: setup demo test lint types unit test-slow bench study clean
 .DELETE_ON_ERROR:
 
 setup: $(VENV)/.installed
@@ -44,9 +44,9 @@ test-slow: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-bench
 	@$(BIN)/python benchmarks/bench.py
 
-# The accuracy bars: all three algorithms, both presets, five seeds (about an hour on two cores).
-accuracy: $(VENV)/.installed
-	@$(BIN)/python benchmarks/accuracy.py
+# How true the laws of every algorithm are, five seeds each: hours on two cores, resumable.
+study: $(VENV)/.installed
+	@$(BIN)/umdqn study laws --out runs/laws-study
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from umdqn.agents import ALGORITHMS
 from umdqn.loops import Lanes, available_cores, use_all_cores
 from umdqn.runs import configure
 
@@ -29,6 +30,7 @@ import jax  # noqa: E402  (after the number of devices is set)
 Rate = Callable[[int], float]
 
 # Random actions cost no network: let all contestants explore equally little.
+FAST = ("umdqn-kl", "umdqn-c", "umdqn-w", "dqn", "cdqn", "qr-dqn", "nc-qr-dqn")
 FAIR = {"replay.warmup": 100, "exploration.start": 0.05, "exploration.end": 0.05}
 
 
@@ -64,10 +66,11 @@ def peers(rounds: int) -> dict[str, float]:
     # Small networks run fastest on one thread: give the peers their best setting.
     torch.set_num_threads(1)
     contestants: dict[str, tuple[Rate, int]] = {}
-    for seeds in (1, 4):
-        for agent in ("umdqn-kl", "umdqn-c", "umdqn-w"):
-            label = f"{agent}, {seeds} seed" + "s" * (seeds > 1)
-            contestants[label] = (ours(agent, seeds), 1_000 // seeds)
+    for agent in ALGORITHMS:
+        steps = 1_000 if agent in FAST else 200
+        contestants[f"{agent}, 1 seed"] = (ours(agent), steps)
+    for agent in ("umdqn-kl", "umdqn-c", "umdqn-w"):
+        contestants[f"{agent}, 4 seeds"] = (ours(agent, 4), 250)
     contestants["SB3 DQN"] = (sb3_dqn(), 500)
     contestants["SB3-contrib QR-DQN"] = (sb3_qrdqn(), 60)
     contestants["UMNN package, updates"] = (umnn_package(), 1)
@@ -131,6 +134,10 @@ def show(results: dict[str, Any]) -> None:
     for name, rate in rates.items():
         package = rates["UMNN package, updates"]
         print(f"{name:28}{rate:10.1f}{rate / base:12.2f}{rate / package:17.0f}")
+    ours_over_theirs = rates["qr-dqn, 1 seed"] / rates["SB3-contrib QR-DQN"]
+    law_over_mean = rates["dqn, 1 seed"] / rates["umdqn-c, 1 seed"]
+    print(f"\nour QR-DQN over SB3-contrib's: {ours_over_theirs:.1f}x")
+    print(f"time a step of UMDQN-C over our DQN's: {law_over_mean:.2f}x")
     for name, row in results["milliseconds_per_step"].items():
         print(f"\nUMDQN-C, milliseconds a step (over all seeds) against {name}:")
         print("  ".join(f"{label}: {value:.2f}" for label, value in row.items()))

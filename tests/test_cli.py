@@ -14,6 +14,13 @@ def test_agents_and_envs_are_listed(capsys):
         ["umdqn-kl", "umnn-pdf", "kl"],
         ["umdqn-c", "umnn-cdf", "cramer"],
         ["umdqn-w", "umnn-qf", "wasserstein"],
+        ["dqn", "expectation", "mean"],
+        ["cdqn", "categorical", "kl"],
+        ["qr-dqn", "quantiles", "wasserstein"],
+        ["nc-qr-dqn", "non-crossing-quantiles", "wasserstein"],
+        ["iqn", "implicit-quantiles", "wasserstein"],
+        ["fqf", "proposed-quantiles", "wasserstein"],
+        ["mmdqn", "quantiles", "mmd"],
     ]
     assert main(["envs"]) == 0
     assert "grid-world" in capsys.readouterr().out
@@ -87,6 +94,33 @@ BAD = {
     "option before the command": (["--verson"], "did you mean 'version'?"),
     "count beyond 32 bits": (["train", "--replay.capacity", "3e9"], "below 2^31"),
     "seed beyond 32 bits": (["train", "--seed", "1e20"], "seed"),
+    "metric for quantiles": (
+        ["train", "grid-world", "qr-dqn", "--metric", "kl"],
+        "quantiles goes with wasserstein, mmd, mean; this kl goes with umnn-pdf",
+    ),
+    "representation alone": (
+        ["train", "--representation", "quantiles"],
+        "metric 'cramer' cannot train representation 'quantiles'",
+    ),
+    "reverse of masses": (
+        ["train", "grid-world", "cdqn", "--metric.direction", "reverse"],
+        "cannot train representation 'categorical'",
+    ),
+    "atoms": (["train", "grid-world", "cdqn", "--representation.atoms", "0"], "atoms = 0"),
+    "quantiles": (
+        ["train", "grid-world", "qr-dqn", "--representation.quantiles", "0"],
+        "representation.quantiles = 0 is not allowed: at least 1",
+    ),
+    "fractions": (
+        ["train", "grid-world", "iqn", "--representation.mean_fractions", "0"],
+        "mean_fractions = 0",
+    ),
+    "bandwidths": (
+        ["train", "grid-world", "mmdqn", "--metric.bandwidths", "1,-2"],
+        "metric.bandwidths = (1.0, -2.0)",
+    ),
+    "study": (["study", "lows", "--out", "x"], "invalid choice: 'lows'"),
+    "section": (["study", "laws", "--out", "x", "--only", "kapa"], "did you mean 'kappa'?"),
     "missing state": (["laws", "/nowhere", "--out", "x.png"], "--state"),
 }
 

@@ -21,6 +21,7 @@ from umdqn.analysis.laws_study import (
     METRICS,
     REPRESENTATIONS,
     SECTIONS,
+    UMDQN,
     LawsStudy,
 )
 from umdqn.envs.grid_world import STATES
@@ -39,22 +40,24 @@ _COLUMNS = {
     "optimal_actions": "optimal of 47",
 }
 _FIGURES = {
-    "laws-umdqn": ("umdqn-kl", "umdqn-c", "umdqn-w"),
-    "laws-baselines": ("cdqn", "qr-dqn", "iqn", "fqf"),
+    "laws-umdqn": ("algorithms", UMDQN),
+    "laws-baselines": ("algorithms", ("cdqn", "qr-dqn", "iqn", "fqf")),
+    "laws-tuned": ("tuned", UMDQN),
 }
 
 
 def write_report(study: LawsStudy) -> list[Path]:
     """Write all that can be said so far; the files written."""
+    study.make()
     results = {section: study.results(section) for section in SECTIONS}
     written = [study.out / "results.json", study.out / "report.md"]
     write_json(written[0], {"machine": _machine(), "sections": results})
     write_bytes(written[1], _markdown(results, study).encode())
-    for name, agents in _FIGURES.items():
-        done = [agent for agent in agents if agent in results["algorithms"]]
+    for name, (section, agents) in _FIGURES.items():
+        done = [agent for agent in agents if agent in results[section]]
         if done:
             written.append(study.out / f"{name}.png")
-            save_figure(_laws(study, done), written[-1])
+            save_figure(_laws(study, section, done), written[-1])
     if results["kappa"]:
         written.append(study.out / "kappa.png")
         save_figure(_kappa_figure(results["kappa"]), written[-1])
@@ -113,6 +116,7 @@ def _markdown(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:
     regressed = ("umdqn-w", "qr-dqn", "iqn", "fqf")
     domains = [f"{name} [{low:g}, {high:g}]" for name, (low, high) in DOMAINS.items()]
     parts = {
+        "tuned": ["## UMDQN, tuned for true laws", _full_table(results["tuned"])],
         "algorithms": ["## Algorithms at the paper's settings", _full_table(results["algorithms"])],
         "matrix": [
             "## Representation x metric",
@@ -161,13 +165,14 @@ def _preamble(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:
     )
 
 
-def _laws(study: LawsStudy, agents: Sequence[str]) -> Figure:
+def _laws(study: LawsStudy, section: str, agents: Sequence[str]) -> Figure:
     rows = {}
     for agent in agents:
-        run = load(study.run_path(study.key("algorithms", agent)))
+        run = load(study.run_path(study.key(section, agent)))
         rows[agent] = [run.law(FIGURE_STATE, seed) for seed in run.seeds]
     exact = truth(run.config.discount)[STATES.index(FIGURE_STATE)]
-    title = f"Laws of the return at {FIGURE_STATE}, preset paper, {run.step:,} steps"
+    preset, steps = run.config.preset, run.step
+    title = f"Laws of the return at {FIGURE_STATE}, preset {preset}, {steps:,} steps"
     return laws_figure(rows, exact, run.agent.spec.action_names, title)
 
 

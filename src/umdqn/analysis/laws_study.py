@@ -20,6 +20,7 @@ from umdqn.types import UmdqnError, unknown
 FIGURE_STATE = (2, 6)
 """The state of the paper's figures; RIGHT (action 0) has a law with several modes."""
 KAPPAS = (1.0, 0.1, 0.02, 0.0)
+UMDQN = ("umdqn-kl", "umdqn-c", "umdqn-w")
 REPRESENTATIONS = {"umnn-pdf": "umdqn-kl", "umnn-cdf": "umdqn-c", "umnn-qf": "umdqn-w"}
 METRICS: dict[str, dict[str, Any]] = {
     "kl": {},
@@ -38,38 +39,41 @@ class Case(NamedTuple):
     fields: Mapping[str, Any]
 
 
+# The longest trainings show how true laws can get; comparisons settle long before.
+_LONG_STEPS = 300_000
 _PAPER_STEPS = 60_000
-_TUNED_STEPS = 30_000
+_COMPARED_STEPS = 30_000
 
 
-def _tuned(agent: str, **fields: Any) -> Case:
-    return Case(agent, "tuned", _TUNED_STEPS, fields)
+def _compared(agent: str, **fields: Any) -> Case:
+    return Case(agent, "tuned", _COMPARED_STEPS, fields)
 
 
 def _cases() -> dict[str, dict[str, Case]]:
     algorithms = {name: Case(name, "paper", _PAPER_STEPS, {}) for name in ALGORITHMS}
     kappa = {
-        f"{agent}-kappa-{value:g}": _tuned(agent, **{"metric.kappa": value})
+        f"{agent}-kappa-{value:g}": _compared(agent, **{"metric.kappa": value})
         for agent in ("umdqn-w", "qr-dqn", "iqn", "fqf")
         for value in KAPPAS
     }
     matrix = {
-        f"{representation}-{metric}": _tuned(
+        f"{representation}-{metric}": _compared(
             agent, representation=representation, metric=metric, **fields
         )
         for representation, agent in REPRESENTATIONS.items()
         for metric, fields in METRICS.items()
     }
     direction = {
-        f"umdqn-kl-{name}": _tuned("umdqn-kl", **{"metric.direction": name})
+        f"umdqn-kl-{name}": _compared("umdqn-kl", **{"metric.direction": name})
         for name in ("forward", "reverse")
     }
     domain = {
-        f"{agent}-{name}": _tuned(agent, domain=bounds)
+        f"{agent}-{name}": _compared(agent, domain=bounds)
         for agent in ("umdqn-kl", "umdqn-c")
         for name, bounds in DOMAINS.items()
     }
     return {
+        "tuned": {agent: Case(agent, "tuned", _LONG_STEPS, {}) for agent in UMDQN},
         "algorithms": algorithms,
         "matrix": matrix,
         "direction": direction,
@@ -92,21 +96,19 @@ class LawsStudy:
     def __init__(self, out: Path, seeds: int = 5, steps: int | None = None):
         self.out, self.seeds, self.steps = out, seeds, steps
         self._by_config: dict[str, str] = {}
+
+    def make(self) -> None:
+        """Make the directory, if it is not there yet."""
         try:
-            out.mkdir(parents=True, exist_ok=True)
+            (self.out / "results").mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UmdqnError(f"--out {out}: cannot make it: {error.strerror}") from error
+            raise UmdqnError(f"--out {self.out}: cannot make it: {error.strerror}") from error
 
     def config(self, case: Case) -> Config:
         """The configuration of a case."""
         steps = self.steps or case.steps
-        fields = {
-            "steps": steps,
-            "seeds": self.seeds,
-            "evaluation.every": steps,
-            "checkpoint_every": steps,
-        }
-        return configure("grid-world", case.agent, case.preset, fields | dict(case.fields))
+        fields = {"steps": steps, "seeds": self.seeds} | dict(case.fields)
+        return configure("grid-world", case.agent, case.preset, fields)
 
     def key(self, section: str, name: str) -> str:
         """The name under which a case is kept: that of the first case that is the same."""
@@ -145,6 +147,7 @@ class LawsStudy:
         self, key: str, config: Config, watch: Watcher, on_start: Callable[[Path], None]
     ) -> dict[str, Any]:
         """Train a case, unless it is trained already, and measure it."""
+        self.make()
         path = self.run_path(key)
         seconds: float | None = None
         if not _finished(path, config):
@@ -163,9 +166,7 @@ class LawsStudy:
         return self.out / "runs" / key
 
     def _result_path(self, key: str) -> Path:
-        folder = self.out / "results"
-        folder.mkdir(exist_ok=True)
-        return folder / f"{key}.json"
+        return self.out / "results" / f"{key}.json"
 
 
 def measure(path: Path) -> dict[str, Any]:
