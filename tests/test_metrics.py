@@ -227,8 +227,9 @@ def test_metrics_train_representations(name, representation, sampling):
         target = jax.lax.stop_gradient(target)
         return metric(target, head.law(features, jnp.int32(1)), points, domain)
 
+    differentiate = eqx.filter_jit(eqx.filter_value_and_grad(loss))
     for discount in (0.5, 0.0):
-        value, gradient = eqx.filter_value_and_grad(loss)(head, jnp.float32(discount))
+        value, gradient = differentiate(head, jnp.float32(discount))
         assert np.isfinite(value)
         assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
         assert any(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(gradient))

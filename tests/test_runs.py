@@ -277,3 +277,9 @@ def test_spoilt_parameters_are_noticed_at_the_end_of_a_chunk():
     state = state._replace(agent=state.agent._replace(params=spoilt))
     _, progress = jax.jit(loop.chunk)(state, jnp.int32(0))
     assert int(progress.first_bad_step) == 300
+
+
+def test_a_configuration_is_called_what_it_is():
+    assert configure("grid-world", "iqn").label == "iqn"
+    changed = configure("grid-world", "umdqn-c", overrides={"metric": "wasserstein"})
+    assert changed.label == "umnn-cdf + wasserstein"

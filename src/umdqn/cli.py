@@ -188,7 +188,7 @@ def _calibrate(options: argparse.Namespace) -> None:
     run = load(options.directory)
     report = calibration_report(run, read_number("episodes", int, options.episodes))
     if options.out:
-        title = f"{run.config.agent} on {run.config.env}, {run.step:,} steps"
+        title = f"{run.config.label} on {run.config.env}, {run.step:,} steps"
         draw_calibration(report, title, options.out)
     if options.json:
         print(json.dumps(report))

@@ -29,7 +29,7 @@ class TrainingDisplay:
             disable=not self._console.is_terminal,
         )
         self._task = self._bar.add_task(
-            f"{config.agent} on {config.env}", total=config.steps, rate="compiling", score=""
+            f"{config.label} on {config.env}", total=config.steps, rate="compiling", score=""
         )
         self._seen, self._clock = 0, time.monotonic()
 
@@ -49,7 +49,7 @@ class TrainingDisplay:
         """Say where the run lives."""
         seeds = f"{self._config.seeds} seed" + "s" * (self._config.seeds > 1)
         self._console.print(
-            f"{self._config.agent} on {self._config.env}, preset {self._config.preset}, "
+            f"{self._config.label} on {self._config.env}, preset {self._config.preset}, "
             f"{self._config.steps:,} steps, {seeds} -> {path}",
             soft_wrap=True,
         )

@@ -53,9 +53,9 @@ def draw_laws(run: Run, state: str, out: Path) -> None:
     position = parse_state(state)
     exact = truth(run.config.discount)[STATES.index(position)]
     learned = [run.law(position, seed) for seed in run.seeds]
-    title = f"{run.config.agent} on {run.config.env}, state {position}, {run.step:,} steps"
+    title = f"{run.config.label} on {run.config.env}, state {position}, {run.step:,} steps"
     save_figure(
-        laws_figure({run.config.agent: learned}, exact, run.agent.spec.action_names, title), out
+        laws_figure({run.config.label: learned}, exact, run.agent.spec.action_names, title), out
     )
 
 

@@ -93,6 +93,15 @@ class Config:
     def all_seeds(self) -> tuple[int, ...]:
         return tuple(range(self.seed, self.seed + self.seeds))
 
+    @property
+    def label(self) -> str:
+        """The agent's name, or what it is made of where that is not what the name says."""
+        named = ALGORITHMS[self.agent]
+        parts = {"representation": self.representation, "metric": self.metric}
+        if all(type(getattr(named, field)) is type(part) for field, part in parts.items()):
+            return self.agent
+        return " + ".join(name_of(field, part) for field, part in parts.items())
+
     def environment(self) -> Environment:
         """The environment."""
         return ENVIRONMENTS[self.env]
