@@ -112,14 +112,15 @@ BAD = {
         "representation.quantiles = 0 is not allowed: at least 1",
     ),
     "fractions": (
-        ["train", "grid-world", "iqn", "--representation.mean_fractions", "0"],
-        "mean_fractions = 0",
+        ["train", "grid-world", "iqn", "--representation.value_fractions", "0"],
+        "value_fractions = 0",
     ),
     "bandwidths": (
         ["train", "grid-world", "mmdqn", "--metric.bandwidths", "1,-2"],
         "metric.bandwidths = (1.0, -2.0)",
     ),
     "study": (["study", "lows", "--out", "x"], "invalid choice: 'lows'"),
+    "study steps": (["study", "laws", "--out", "x", "--steps", "0"], "steps = 0"),
     "section": (["study", "laws", "--out", "x", "--only", "kapa"], "did you mean 'kappa'?"),
     "missing state": (["laws", "/nowhere", "--out", "x.png"], "--state"),
 }

@@ -235,6 +235,22 @@ def test_metrics_train_representations(name, representation, sampling):
         assert any(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(gradient))
 
 
+@pytest.mark.parametrize("representation", ["umnn-pdf", "umnn-cdf", "umnn-qf"])
+def test_kl_moves_a_law_that_has_missed_its_target(representation):
+    domain = Domain(-2.0, 2.0)
+    head = REPRESENTATIONS[representation]().build(8, 1, domain, jax.random.key(0))
+    metric = KL(points=200, sampling="fixed")
+    points = metric.draw(jax.random.key(1), domain)
+
+    def loss(head):
+        prediction = head.law(jnp.ones(8), jnp.int32(0))
+        return metric(gaussian(1.5, 0.02), prediction, points, domain)
+
+    value, gradient = eqx.filter_jit(eqx.filter_value_and_grad(loss))(head)
+    assert float(value) < 1e4
+    assert float(jnp.linalg.norm(gradient.umnn.conditioner.layers[-1].bias)) > 1.0
+
+
 def test_fractions_stay_off_the_ends():
     ends = jnp.array([0.0, 0.5, 1.0])
     np.testing.assert_array_less(0.0, inside(ends))

@@ -127,7 +127,7 @@ def test_distances_of_shifted_laws_by_hand(shift):
 def test_accuracy_report_has_its_keys(small_run):
     report = accuracy_report(small_run)
     keys = {"w1", "w1_max", "cramer", "ks", "mean_error", "w1_greedy", "optimal_actions"}
-    keys |= {"std_error", "cvar_error", "crossing_rate"}
+    keys |= {"std_error", "cvar_error", "crossing_rate", "w1_figure"}
     assert keys <= set(report)
     for seed in report["seeds"].values():
         assert set(seed) == keys
@@ -283,3 +283,18 @@ def test_a_configuration_is_called_what_it_is():
     assert configure("grid-world", "iqn").label == "iqn"
     changed = configure("grid-world", "umdqn-c", overrides={"metric": "wasserstein"})
     assert changed.label == "umnn-cdf + wasserstein"
+
+
+def test_presets_follow_the_parts():
+    """What a preset says of a metric holds wherever the metric is used, and nowhere else."""
+
+    def tuned(agent, **parts):
+        return configure("grid-world", agent, "tuned", parts)
+
+    assert tuned("umdqn-w", metric="cramer").metric.root is False
+    assert tuned("umdqn-c", metric="wasserstein").metric.kappa == 0.02
+    assert tuned("qr-dqn", metric="mean").metric.kappa == 1.0
+    assert tuned("umdqn-c").representation.point_scale == 60.0
+    assert tuned("umdqn-c", representation="umnn-qf").representation.point_scale == 4.0
+    # Naming the part that an algorithm has does not undo the algorithm.
+    assert tuned("iqn", metric="wasserstein") == tuned("iqn")

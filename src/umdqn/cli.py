@@ -190,6 +190,12 @@ def _calibrate(options: argparse.Namespace) -> None:
     if options.out:
         title = f"{run.config.label} on {run.config.env}, {run.step:,} steps"
         draw_calibration(report, title, options.out)
+    if report["cut_weight"] > 0.01:
+        print(
+            f"note: what the time limit cuts off returns weighs {report['cut_weight']:.0%}; laws "
+            "without a limit will look shifted",
+            file=sys.stderr,
+        )
     if options.json:
         print(json.dumps(report))
         return
@@ -213,22 +219,33 @@ def _calibrate(options: argparse.Namespace) -> None:
 def _study(options: argparse.Namespace) -> None:
     from umdqn.analysis import SECTIONS, LawsStudy, write_report
     from umdqn.progress import TrainingDisplay
+    from umdqn.runs import Interrupted
     from umdqn.runs.fields import read_number
     from umdqn.types import check_count
 
     seeds = read_number("seeds", int, options.seeds)
     check_count("seeds", seeds)
     steps = None if options.steps is None else read_number("steps", int, options.steps)
+    check_count("steps", 1 if steps is None else steps)
     study = LawsStudy(options.out, seeds, steps)
     todo = study.todo(options.only or list(SECTIONS))
     print(f"{len(todo)} cases to do in {options.out}", file=sys.stderr)
+    failed = []
     for number, (key, config) in enumerate(todo.items(), start=1):
         print(f"[{number}/{len(todo)}] {key}", file=sys.stderr)
-        with TrainingDisplay(config) as display:
-            study.do(key, config, display.update, display.started)
+        try:
+            with TrainingDisplay(config) as display:
+                study.do(key, config, display.update, display.started)
+        except Interrupted:
+            raise
+        except UmdqnError as error:
+            failed.append(f"{key} ({error})")
+            print(f"{key} failed: {error}", file=sys.stderr)
         write_report(study)
     for path in write_report(study):
         print(path)
+    if failed:
+        raise UmdqnError(f"{len(failed)} of {len(todo)} cases failed: {'; '.join(failed)}")
 
 
 def _agents(options: argparse.Namespace) -> None:

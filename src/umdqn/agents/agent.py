@@ -58,15 +58,17 @@ class Agent:
     """Whether the main network chooses the next action that the target network evaluates."""
     network: Callable[[PyTree], Network] = dataclasses.field(init=False)
     """The network with given parameters."""
+    updater: optax.GradientTransformation = dataclasses.field(init=False)
+    """The optimiser, together with the representation's own if it has one."""
 
     def __post_init__(self) -> None:
         template = eqx.filter_eval_shape(self._fresh_network, jax.random.key(0))
         static = eqx.filter(template, lambda leaf: not isinstance(leaf, jax.ShapeDtypeStruct))
         object.__setattr__(self, "network", lambda params: eqx.combine(params, static))
         own = self.representation.own_optimiser()
-        if own is not None:
-            groups = {"shared": self.optimiser, "own": own}
-            object.__setattr__(self, "optimiser", optax.partition(groups, self._groups))
+        groups = {"shared": self.optimiser, "own": own}
+        updater = self.optimiser if own is None else optax.partition(groups, self._groups)
+        object.__setattr__(self, "updater", updater)
 
     def _groups(self, params: Network) -> PyTree:
         """Which optimiser trains which parameter."""
@@ -87,7 +89,7 @@ class Agent:
     def init(self, key: Key) -> AgentState:
         """A fresh state; the target network starts equal to the main one."""
         params = eqx.filter(self._fresh_network(key), eqx.is_array)
-        return AgentState(params, params, self.optimiser.init(params), jnp.int32(0))
+        return AgentState(params, params, self.updater.init(params), jnp.int32(0))
 
     def laws(self, params: PyTree, observation: Float[Array, "..."]) -> Law:
         """The laws of all actions, on a leading axis."""
@@ -158,7 +160,7 @@ class Agent:
         loss, gradient = jax.value_and_grad(self.loss)(
             state.params, state.target_params, batch, key
         )
-        steps, optimiser = self.optimiser.update(gradient, state.optimiser, state.params)
+        steps, optimiser = self.updater.update(gradient, state.optimiser, state.params)
         params = optax.apply_updates(state.params, steps)
         updates = state.updates + 1
         sync = updates % self.sync_every == 0
@@ -169,5 +171,5 @@ class Agent:
 
 
 def best_action(laws: Law) -> Int[Array, ""]:
-    """The action whose law has the largest mean; the first one on a tie."""
-    return jnp.argmax(laws.mean)
+    """The action whose law has the largest value; the first one on a tie."""
+    return jnp.argmax(laws.value)

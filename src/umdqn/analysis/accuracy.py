@@ -15,12 +15,18 @@ from umdqn.agents import Agent
 from umdqn.analysis.exact import exact_laws, optimal_actions, optimal_policy
 from umdqn.envs import grid_world as grid
 from umdqn.laws import GaussianMixture, Law, midpoints
+from umdqn.metrics import Wasserstein
 
 # Wide enough for the tails of the learned laws, fine enough for the narrowest exact ones (0.1).
 _GRID_MARGIN = 1.0
 _GRID_POINTS = 6_001
 _WORST = 0.1
 _CROSSING_FRACTIONS = 200
+
+
+FIGURE_STATE = (2, 6)
+FIGURE_ACTION = 0
+"""State and action (RIGHT) of the paper's figures, whose law has several modes."""
 
 
 class Views(NamedTuple):
@@ -65,13 +71,16 @@ def distances(agent: Agent, params: PyTree, discount: float) -> Distances:
 
 
 def crossing_rate(agent: Agent, params: PyTree) -> float:
-    """Share of neighbouring quantiles that fall where they should rise, as regression left them."""
+    """Share of neighbouring quantiles that fall where they should rise, as regression left them.
+
+    At the law's own fractions, or at 200; 0 where no quantiles are regressed.
+    """
 
     def rate(law: Law) -> Array:
         _, quantiles = law.regressed(midpoints(_CROSSING_FRACTIONS))
         return jnp.mean(jnp.diff(quantiles) < 0)
 
-    if "quantile" not in agent.representation.gives:
+    if not isinstance(agent.metric, Wasserstein):
         return 0.0
     return float(jnp.mean(over_all_laws(agent, params, rate)))
 
@@ -155,5 +164,6 @@ def summarise(distances: Distances, discount: float) -> dict[str, float]:
         "std_error": float(distances.std_error.mean()),
         "cvar_error": float(distances.cvar_error.mean()),
         "w1_greedy": float(distances.w1[states, greedy].mean()),
+        "w1_figure": float(distances.w1[grid.STATES.index(FIGURE_STATE), FIGURE_ACTION]),
         "optimal_actions": int(optimal_actions(discount)[states, greedy].sum()),
     }

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from umdqn.analysis.figures import COLOURS, save_figure
 from umdqn.envs import Environment
 from umdqn.runs import Run
-from umdqn.types import Key, check_count
+from umdqn.types import Key, UmdqnError, check_count
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 """Central intervals whose coverage is reported."""
@@ -47,7 +47,8 @@ def usable_steps(discount: float, time_limit: int) -> int:
     """Steps of an episode after which what the time limit cuts off is negligible; at least one.
 
     Steps are left out by their number alone: choosing by how an episode ended would distort the
-    returns.
+    returns. Where even the first step's return is cut, `cut_weight` in the report says how much
+    the part that is missing weighs.
     """
     needed = math.ceil(math.log(_NEGLIGIBLE) / math.log(discount)) if discount > 0 else 0
     return max(time_limit - needed, 1)
@@ -126,14 +127,18 @@ def summary(pits: Pits) -> dict[str, Any]:
 
 def calibration_report(run: Run, episodes: int) -> dict[str, Any]:
     """Calibration of a run's laws under its own greedy policies: all seeds, and per seed."""
-    check_count("episodes", episodes)
+    check_count("episodes", episodes, least=2)
     agent = run.agent
+    if agent.representation.gives == {"mean"}:
+        raise UmdqnError(f"{run.config.label} learns expectations: there are no laws to calibrate")
+    limit = agent.spec.time_limit
+    last = usable_steps(run.config.discount, limit) - 1
     by_seed = {}
     for seed, params in run.params.items():
         network = agent.network(params)
 
         def cdf(observation: Array, action: Array, z: Array, network: Any = network) -> Array:
-            return network.law(observation, action).cdf(z)
+            return network.law(observation, action).spread_cdf(z)
 
         def act(observation: Array, params: PyTree = params) -> Array:
             return agent.greedy(params, observation)
@@ -143,7 +148,8 @@ def calibration_report(run: Run, episodes: int) -> dict[str, Any]:
         by_seed[seed] = realised_pits(environment, act, cdf, run.config.discount, episodes, key)
     together = Pits(*(np.concatenate(parts) for parts in zip(*by_seed.values(), strict=True)))
     seeds = {str(seed): summary(pits) for seed, pits in by_seed.items()}
-    return {**summary(together), "step": run.step, "seeds": seeds}
+    cut = run.config.discount ** (limit - last)
+    return {**summary(together), "step": run.step, "cut_weight": cut, "seeds": seeds}
 
 
 def draw_calibration(report: dict[str, Any], title: str, out: Path) -> None:

@@ -12,11 +12,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from umdqn.analysis.accuracy import truth
+from umdqn.analysis.accuracy import FIGURE_STATE, truth
 from umdqn.analysis.figures import COLOURS, laws_figure, save_figure
 from umdqn.analysis.laws_study import (
     DOMAINS,
-    FIGURE_STATE,
     KAPPAS,
     METRICS,
     REPRESENTATIONS,
@@ -54,7 +53,11 @@ def write_report(study: LawsStudy) -> list[Path]:
     write_json(written[0], {"machine": _machine(), "sections": results})
     write_bytes(written[1], _markdown(results, study).encode())
     for name, (section, agents) in _FIGURES.items():
-        done = [agent for agent in agents if agent in results[section]]
+        done = [
+            agent
+            for agent in agents
+            if agent in results[section] and study.run_path(study.key(section, agent)).exists()
+        ]
         if done:
             written.append(study.out / f"{name}.png")
             save_figure(_laws(study, section, done), written[-1])
@@ -144,8 +147,12 @@ def _markdown(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:
 
 
 def _preamble(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:
-    every = [result for section in results.values() for result in section.values()]
-    hours = sum(result["seconds"] or 0 for result in every) / 3600
+    once = {
+        study.key(section, name): result["seconds"] or 0.0
+        for section, found in results.items()
+        for name, result in found.items()
+    }
+    hours = sum(once.values()) / 3600
     machine = _machine()
     steps = {
         section: sorted({result["step"] for result in found.values()})

@@ -9,16 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from umdqn.agents import ALGORITHMS
-from umdqn.analysis.accuracy import distances
 from umdqn.analysis.reports import accuracy_report
-from umdqn.envs.grid_world import STATES
 from umdqn.runs import Config, RunDirectory, Watcher, configure, load, train_config
 from umdqn.runs.fields import to_dict
 from umdqn.runs.files import read_json, write_json
 from umdqn.types import UmdqnError, unknown
 
-FIGURE_STATE = (2, 6)
-"""The state of the paper's figures; RIGHT (action 0) has a law with several modes."""
 KAPPAS = (1.0, 0.1, 0.02, 0.0)
 UMDQN = ("umdqn-kl", "umdqn-c", "umdqn-w")
 REPRESENTATIONS = {"umnn-pdf": "umdqn-kl", "umnn-cdf": "umdqn-c", "umnn-qf": "umdqn-w"}
@@ -58,7 +54,11 @@ def _cases() -> dict[str, dict[str, Case]]:
     }
     matrix = {
         f"{representation}-{metric}": _compared(
-            agent, representation=representation, metric=metric, **fields
+            agent,
+            representation=representation,
+            metric=metric,
+            **fields,
+            **{"representation.point_scale": 60.0},
         )
         for representation, agent in REPRESENTATIONS.items()
         for metric, fields in METRICS.items()
@@ -96,6 +96,9 @@ class LawsStudy:
     def __init__(self, out: Path, seeds: int = 5, steps: int | None = None):
         self.out, self.seeds, self.steps = out, seeds, steps
         self._by_config: dict[str, str] = {}
+        for section, cases in SECTIONS.items():
+            for name, case in cases.items():
+                self._by_config.setdefault(repr(self.config(case)), f"{section}-{name}")
 
     def make(self) -> None:
         """Make the directory, if it is not there yet."""
@@ -106,14 +109,13 @@ class LawsStudy:
 
     def config(self, case: Case) -> Config:
         """The configuration of a case."""
-        steps = self.steps or case.steps
+        steps = case.steps if self.steps is None else self.steps
         fields = {"steps": steps, "seeds": self.seeds} | dict(case.fields)
         return configure("grid-world", case.agent, case.preset, fields)
 
     def key(self, section: str, name: str) -> str:
         """The name under which a case is kept: that of the first case that is the same."""
-        config = repr(self.config(SECTIONS[section][name]))
-        return self._by_config.setdefault(config, f"{section}-{name}")
+        return self._by_config[repr(self.config(SECTIONS[section][name]))]
 
     def todo(self, sections: Sequence[str]) -> dict[str, Config]:
         """What has to be trained or measured for some sections."""
@@ -151,9 +153,7 @@ class LawsStudy:
         path = self.run_path(key)
         seconds: float | None = None
         if not _finished(path, config):
-            if path.exists():
-                RunDirectory(path).read_manifest()  # Delete nothing but a run.
-                shutil.rmtree(path)
+            _clear(path, config)
             start = time.monotonic()
             train_config(config, path, watch, on_start)
             seconds = time.monotonic() - start
@@ -170,14 +170,22 @@ class LawsStudy:
 
 
 def measure(path: Path) -> dict[str, Any]:
-    """Accuracy of a run, and its Wasserstein-1 at the figure's state and action, by seed."""
+    """Accuracy of a run, by seed."""
     run = load(path)
-    state = STATES.index(FIGURE_STATE)
-    report = accuracy_report(run)
-    for seed, params in run.params.items():
-        w1 = distances(run.agent, params, run.config.discount).w1[state, 0]
-        report["seeds"][str(seed)]["w1_figure"] = float(w1)
-    return {"step": run.step, "seeds": report["seeds"]}
+    return {"step": run.step, "seeds": accuracy_report(run)["seeds"]}
+
+
+def _clear(path: Path, config: Config) -> None:
+    """Make room for a training: nothing goes but the same training that was cut off."""
+    if not path.exists():
+        return
+    found, _ = RunDirectory(path).read_manifest()
+    if found != config:
+        raise UmdqnError(
+            f"{path} holds a run with another configuration (steps, seeds or version): "
+            "give another --out, or move it away"
+        )
+    shutil.rmtree(path)
 
 
 def _finished(path: Path, config: Config) -> bool:

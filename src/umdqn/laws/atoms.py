@@ -11,7 +11,7 @@ from umdqn.laws.law import Law
 from umdqn.types import Domain
 
 # Atoms closer to each other than this share of the whole spread are drawn as one bar. A law whose
-# atoms all coincide has no spread: its bar is this wide.
+# atoms all coincide has no spread: its bar is this wide, or this share of where it lies.
 _RESOLUTION = 0.01
 _SMALLEST_BAR = 1e-3
 
@@ -46,6 +46,11 @@ class Atoms(Law):
         z = jnp.asarray(z)[..., None]
         return jnp.log(((low <= z) & (z < high)).astype(jnp.float32) @ (weights / (high - low)))
 
+    def spread_cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
+        """The CDF of the histogram."""
+        low, high, weights = self.bars()
+        return jnp.clip((jnp.asarray(z)[..., None] - low) / (high - low), 0.0, 1.0) @ weights
+
     def bars(self) -> tuple[Float[Array, "atoms"], Float[Array, "atoms"], Float[Array, "atoms"]]:
         """Lower ends, upper ends and masses of the histogram, from left to right."""
         positions, weights, _ = self._sorted()
@@ -54,7 +59,8 @@ class Atoms(Law):
         first = 2 * positions[:1] - inner[:1] if inner.shape[0] else positions
         last = 2 * positions[-1:] - inner[-1:] if inner.shape[0] else positions
         low, high = jnp.concatenate([first, inner]), jnp.concatenate([inner, last])
-        narrowest = jnp.maximum(_RESOLUTION * (positions[-1] - positions[0]), _SMALLEST_BAR)
+        smallest = _SMALLEST_BAR * jnp.maximum(jnp.max(jnp.abs(positions)), 1.0)
+        narrowest = jnp.maximum(_RESOLUTION * (positions[-1] - positions[0]), smallest)
         widening = jnp.maximum(narrowest - (high - low), 0.0) / 2
         return low - widening, high + widening, weights
 

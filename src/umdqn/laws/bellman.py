@@ -20,6 +20,10 @@ class Affine(Law):
         unscaled, point = self._unscaled(z)
         return jnp.where(point, jnp.asarray(z) >= self.shift, self.law.cdf(unscaled))
 
+    def spread_cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
+        unscaled, point = self._unscaled(z)
+        return jnp.where(point, jnp.asarray(z) >= self.shift, self.law.spread_cdf(unscaled))
+
     def log_pdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         unscaled, point = self._unscaled(z)
         spike = jnp.where(jnp.asarray(z) == self.shift, jnp.inf, -jnp.inf)

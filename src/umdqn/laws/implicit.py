@@ -59,7 +59,7 @@ class ImplicitLaw(Law):
     features: Float[Array, "features"]
     weight: Float[Array, "*actions hidden"]
     bias: Float[Array, "*actions"]
-    mean_fractions: int = eqx.field(static=True)
+    value_fractions: int = eqx.field(static=True)
 
     def __getitem__(self, index: int | Array) -> Law:
         """The law of one action; all share the network."""
@@ -68,7 +68,7 @@ class ImplicitLaw(Law):
             self.features,
             self.weight[index],
             self.bias[index],
-            self.mean_fractions,
+            self.value_fractions,
         )
 
     @property
@@ -95,6 +95,9 @@ class ImplicitLaw(Law):
     def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return self._atoms().cdf(z)
 
+    def spread_cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
+        return self._atoms().spread_cdf(z)
+
     def log_pdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return self._atoms().log_pdf(z)
 
@@ -103,12 +106,16 @@ class ImplicitLaw(Law):
 
     @property
     def mean(self) -> Float[Array, "*actions"]:
-        """The average over fractions drawn once and for all, one in each of equal cells.
+        return jnp.mean(self._raw(midpoints(_VIEW)), axis=-1)
+
+    @property
+    def value(self) -> Float[Array, "*actions"]:
+        """The average over few fractions, drawn once and for all, one in each of equal cells.
 
         IQN draws them anew each time, with more noise; evenly spaced ones would all meet the
         embedding's fastest cosines at the same phase.
         """
-        return jnp.mean(self._raw(_scattered(self.mean_fractions)), axis=-1)
+        return jnp.mean(self._raw(_scattered(self.value_fractions)), axis=-1)
 
     @property
     def variance(self) -> Float[Array, ""]:
@@ -125,12 +132,12 @@ def _scattered(count: int) -> Float[Array, "count"]:
 
 class _ImplicitHead(Head):
     network: ImplicitQuantileNetwork
-    mean_fractions: int = eqx.field(static=True)
+    value_fractions: int = eqx.field(static=True)
 
     def laws(self, features: Float[Array, "features"]) -> Law:
         output = self.network.output
         return ImplicitLaw(
-            self.network, features, output.weight.T, output.bias, self.mean_fractions
+            self.network, features, output.weight.T, output.bias, self.value_fractions
         )
 
     def law(self, features: Float[Array, "features"], action: Int[Array, ""]) -> Law:
@@ -158,15 +165,15 @@ class _Implicit(Representation):
 class ImplicitQuantiles(_Implicit):
     """The quantile at any fraction (Dabney et al., 2018)."""
 
-    mean_fractions: int = 32
-    """Fractions over which the expectation is taken (K)."""
+    value_fractions: int = 32
+    """Fractions over which a greedy choice takes the expectation (K)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_count("mean_fractions", self.mean_fractions)
+        check_count("value_fractions", self.value_fractions)
 
     def build(self, features: int, actions: int, domain: Domain, key: Key) -> Head:
-        return _ImplicitHead(self._network(features, actions, key), self.mean_fractions)
+        return _ImplicitHead(self._network(features, actions, key), self.value_fractions)
 
 
 class _ProposalHead(Head):

@@ -20,8 +20,9 @@ _INTEGRATION_CELLS = 4096
 class Law(eqx.Module):
     """A probability distribution on the real line.
 
-    Written for one law; `laws[i]` picks one from a leading axis, over which `mean` works too.
-    Subclasses give `mean`, `cdf`, `quantile` and `log_pdf`; the other views follow from these.
+    Written for one law; `laws[i]` picks one from a leading axis, over which `mean` and `value` work
+    too. Subclasses give `mean`, `cdf`, `quantile` and `log_pdf`; the other views follow from
+    these.
     """
 
     @property
@@ -34,9 +35,18 @@ class Law(eqx.Module):
     def mean(self) -> Float[Array, "*laws"]:
         """Expectation of the return."""
 
+    @property
+    def value(self) -> Float[Array, "*laws"]:
+        """What a greedy choice compares: the mean, or a cheaper estimate of it."""
+        return self.mean
+
     @abc.abstractmethod
     def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         """Probability that the return is at most z."""
+
+    def spread_cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
+        """The integral of `pdf`: the CDF, unless mass lies at points."""
+        return self.cdf(z)
 
     @abc.abstractmethod
     def log_pdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:

@@ -179,7 +179,10 @@ def configure(
     parts = {name: given.pop(name) for name in CHOICES if name in given}
     config = override(config, parts)
     known = {path for path, _, _ in leaves(config)}
-    fields = family["all"] | family.get(agent, {})
+    concerned = ["all"]
+    concerned += [f"{name} {name_of(name, getattr(config, name))}" for name in CHOICES]
+    concerned += [agent] if config.label == agent else []
+    fields = {k: v for name in concerned for k, v in family.get(name, {}).items()}
     return override(override(config, {k: v for k, v in fields.items() if k in known}), given)
 
 

@@ -65,7 +65,9 @@ def override(config: Any, overrides: Mapping[str, Any]) -> Any:
     """`config` with many fields replaced; whole parts before the fields inside them."""
     # Whole parts all at once, since one may not go with what another one replaces.
     parts = {name: _value(name, str, overrides[name]) for name in CHOICES if name in overrides}
-    config = dataclasses.replace(config, **parts)
+    # Naming the part that is there already changes nothing.
+    new = {n: part for n, part in parts.items() if type(part) is not type(getattr(config, n))}
+    config = dataclasses.replace(config, **new)
     for path in sorted(set(overrides) - set(parts)):
         try:
             config = set_field(config, path, overrides[path])

@@ -6,9 +6,6 @@ from typing import Any
 
 Fields = dict[str, Any]
 
-# Small against returns of about 1, so that quantiles are learned and not expectiles.
-_SMALL_KAPPA: Fields = {"metric.kappa": 0.02}
-
 PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
     "paper": {
         # Table "Hyperparameters selected for the stochastic grid world" (appendix E).
@@ -30,7 +27,7 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
             },
             # The paper writes the root, its reference computes the square; only the square's
             # gradient is unbiased, and only it reaches the paper's results.
-            "umdqn-c": {"metric.root": False},
+            "metric cramer": {"metric.root": False},
             # Fewer particles than the 200 of MMDQN's authors, whose cost is quadratic.
             "mmdqn": {"representation.quantiles": 50},
         },
@@ -49,15 +46,15 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
                 "exploration.start": 0.4,
                 "exploration.end": 0.4,
             },
+            "metric cramer": {"metric.root": False},
+            # Small against returns of about 1, so that quantiles are learned and not expectiles.
+            "metric wasserstein": {"metric.kappa": 0.02},
+            "metric mmd": {"metric.bandwidths": (0.02, 0.2, 2.0)},
             # The Cramer distance hardly feels a blurred mode: it needs a sharper start.
-            "umdqn-c": {"metric.root": False, "representation.point_scale": 60.0},
-            "umdqn-w": _SMALL_KAPPA,
-            "qr-dqn": _SMALL_KAPPA,
-            "nc-qr-dqn": _SMALL_KAPPA,
-            "iqn": _SMALL_KAPPA,
-            "fqf": _SMALL_KAPPA,
-            "mmdqn": {"representation.quantiles": 50, "metric.bandwidths": (0.02, 0.2, 2.0)},
+            "umdqn-c": {"representation.point_scale": 60.0},
+            "mmdqn": {"representation.quantiles": 50},
         },
     },
 }
-"""Fields by preset, family of environments, and agent (`all` for every agent)."""
+"""Fields by preset, family of environments, and whom they concern: `all`, a part such as
+`metric cramer`, or an agent whose parts nobody has changed; the later wins."""
