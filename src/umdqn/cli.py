@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn, get_args, get_origin
 
+from umdqn.tables import print_calibration, print_report, print_table
 from umdqn.types import Domain, UmdqnError, unknown
 
 _INTERRUPTED = 130
@@ -162,14 +163,14 @@ def _evaluate(options: argparse.Namespace) -> None:
     from umdqn.runs.fields import read_number
 
     episodes = read_number("episodes", int, options.episodes)
-    _print_report(evaluation_report(load(options.directory), episodes), options.json)
+    print_report(evaluation_report(load(options.directory), episodes), options.json)
 
 
 def _accuracy(options: argparse.Namespace) -> None:
     from umdqn.analysis import accuracy_report
     from umdqn.runs import load
 
-    _print_report(accuracy_report(load(options.directory)), options.json)
+    print_report(accuracy_report(load(options.directory)), options.json)
 
 
 def _laws(options: argparse.Namespace) -> None:
@@ -199,21 +200,7 @@ def _calibrate(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(report))
         return
-    levels = list(report["coverage"])
-    rows = [
-        (
-            name,
-            *(
-                f"{part['coverage'][level]:.3f} +- {2 * part['coverage_error'][level]:.3f}"
-                for level in levels
-            ),
-            f"{part['ks']:.3f}",
-            str(part["returns"]),
-        )
-        for name, part in [("all", report), *report["seeds"].items()]
-    ]
-    header = ("seed", *(f"within {float(level):.0%}" for level in levels), "KS", "returns")
-    _print_table(header, rows)
+    print_calibration(report)
 
 
 def _study(options: argparse.Namespace) -> None:
@@ -261,7 +248,7 @@ def _agents(options: argparse.Namespace) -> None:
         )
         for name, algorithm in ALGORITHMS.items()
     ]
-    _print_table(("agent", "representation", "metric", ""), rows)
+    print_table(("agent", "representation", "metric", ""), rows)
 
 
 def _envs(options: argparse.Namespace) -> None:
@@ -280,31 +267,7 @@ def _envs(options: argparse.Namespace) -> None:
         for name, env in ENVIRONMENTS.items()
     ]
     header = ("environment", "family", "observation", "actions", "discount", "domain", "limit")
-    _print_table(header, rows)
-
-
-def _print_report(report: dict[str, Any], as_json: bool) -> None:
-    """All seeds together first, then a line a seed."""
-    if as_json:
-        print(json.dumps(report))
-        return
-    seeds = report["seeds"]
-    keys = list(next(iter(seeds.values())))
-    rows = [("all", *(_number(report[key]) for key in keys))]
-    rows += [(seed, *(_number(values[key]) for key in keys)) for seed, values in seeds.items()]
-    _print_table(("seed", *keys), rows)
-
-
-def _number(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.4f}"
-
-
-def _print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    for row in (header, *rows):
-        print(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        )
+    print_table(header, rows)
 
 
 if __name__ == "__main__":
