@@ -134,7 +134,7 @@ class LawsStudy:
         """What was measured of a case, if it was and nothing about the case has changed."""
         path = self._result_path(key)
         result = read_json(path) if path.exists() else None
-        same = result is not None and result.get("config") == _as_json(config)
+        same = result is not None and result.get("config") == to_dict(config)
         return result if same else None
 
     def results(self, section: str) -> dict[str, dict[str, Any]]:
@@ -157,7 +157,7 @@ class LawsStudy:
             start = time.monotonic()
             train_config(config, path, watch, on_start)
             seconds = time.monotonic() - start
-        result = measure(path) | {"config": _as_json(config), "seconds": seconds}
+        result = measure(path) | {"config": to_dict(config), "seconds": seconds}
         write_json(self._result_path(key), result)
         return result
 
@@ -194,7 +194,3 @@ def _finished(path: Path, config: Config) -> bool:
     except UmdqnError:
         return False
     return found == config and manifest["status"] == "finished"
-
-
-def _as_json(config: Config) -> dict[str, Any]:
-    return to_dict(config)

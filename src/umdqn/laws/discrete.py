@@ -11,7 +11,7 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from umdqn.laws.atoms import (
     Atoms,
@@ -43,9 +43,6 @@ class _Outputs(eqx.Module):
 
 class _OutputHead(Head):
     outputs: _Outputs
-
-    def law(self, features: Float[Array, "features"], action: Int[Array, ""]) -> Law:
-        return self.laws(features)[action]
 
 
 class _ExpectationHead(_OutputHead):

@@ -87,11 +87,6 @@ class ImplicitLaw(Law):
     ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
         return fractions, self._raw(fractions)
 
-    def particles(
-        self, fractions: Float[Array, "count"]
-    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
-        return self._raw(fractions), jnp.full(fractions.shape, 1.0 / fractions.shape[0])
-
     def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return self._atoms().cdf(z)
 
@@ -140,9 +135,6 @@ class _ImplicitHead(Head):
             self.network, features, output.weight.T, output.bias, self.value_fractions
         )
 
-    def law(self, features: Float[Array, "features"], action: Int[Array, ""]) -> Law:
-        return self.laws(features)[action]
-
 
 @dataclasses.dataclass(frozen=True)
 class _Implicit(Representation):
@@ -188,9 +180,6 @@ class _ProposalHead(Head):
         positions = self.network.quantiles(features, fractions)
         weights, fractions = (jnp.broadcast_to(x, positions.shape) for x in (shares, fractions))
         return QuantileAtoms(positions, weights, fractions)
-
-    def law(self, features: Float[Array, "features"], action: Int[Array, ""]) -> Law:
-        return self.laws(features)[action]
 
     def _propose(
         self, features: Float[Array, "features"]

@@ -101,9 +101,9 @@ class Law(eqx.Module):
     ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
         """Positions and weights of points that stand for the law.
 
-        Its quantiles at the given fractions, or its own atoms where it has some.
+        Its quantiles at the given fractions, as it claims them, or its own atoms.
         """
-        return self.quantile(fractions), jnp.full(fractions.shape, 1.0 / fractions.shape[0])
+        return self.regressed(fractions)[1], jnp.full(fractions.shape, 1.0 / fractions.shape[0])
 
     def __getitem__(self, index: int | Array) -> Law:
         """The law at `index` of a leading axis."""

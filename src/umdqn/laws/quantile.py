@@ -40,11 +40,6 @@ class QuantileLaw(Law):
     ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
         return fractions, self._function(fractions)
 
-    def particles(
-        self, fractions: Float[Array, "count"]
-    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
-        return self._function(fractions), jnp.full(fractions.shape, 1.0 / fractions.shape[0])
-
     def quantile(self, tau: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         tau = jnp.asarray(tau)
         inside = self._function(jnp.clip((tau - _TAIL_MASS) / (1 - 2 * _TAIL_MASS), 0.0, 1.0))

@@ -25,9 +25,9 @@ class Head(eqx.Module):
     def laws(self, features: Float[Array, "features"]) -> Law:
         """The laws of all actions, on a leading axis."""
 
-    @abc.abstractmethod
     def law(self, features: Float[Array, "features"], action: Int[Array, ""]) -> Law:
         """The law of one action."""
+        return self.laws(features)[action]
 
     def own_loss(
         self, features: Float[Array, "features"], action: Int[Array, ""], law: Law
