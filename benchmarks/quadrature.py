@@ -55,7 +55,8 @@ def main() -> None:
     options = parser.parse_args()
     run = load(options.run)
     if options.intervals:
-        run.config = override(run.config, {"representation.intervals": options.intervals})
+        fields = {"representation.intervals": options.intervals}
+        run.agent = override(run.config, fields).build_agent()
     every = []
     for seed, params in run.params.items():
         network = run.agent.network(params)

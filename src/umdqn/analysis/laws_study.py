@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from umdqn.agents import ALGORITHMS
 from umdqn.analysis.reports import accuracy_report
 from umdqn.runs import Config, RunDirectory, Watcher, configure, load, train_config
-from umdqn.runs.fields import to_dict
+from umdqn.runs.fields import from_dict, to_dict
 from umdqn.runs.files import read_json, write_json
 from umdqn.types import UmdqnError, unknown
 
@@ -38,7 +38,7 @@ class Case(NamedTuple):
 # The longest trainings show how true laws can get; comparisons settle long before.
 _LONG_STEPS = 300_000
 _PAPER_STEPS = 60_000
-_COMPARED_STEPS = 30_000
+_COMPARED_STEPS = 20_000
 
 
 def _compared(agent: str, **fields: Any) -> Case:
@@ -134,7 +134,7 @@ class LawsStudy:
         """What was measured of a case, if it was and nothing about the case has changed."""
         path = self._result_path(key)
         result = read_json(path) if path.exists() else None
-        same = result is not None and result.get("config") == to_dict(config)
+        same = result is not None and from_dict(Config, result["config"]) == config
         return result if same else None
 
     def results(self, section: str) -> dict[str, dict[str, Any]]:

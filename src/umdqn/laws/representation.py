@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -46,6 +46,13 @@ class Representation(abc.ABC):
     @abc.abstractmethod
     def build(self, features: int, actions: int, domain: Domain, key: Key) -> Head:
         """A freshly initialised head."""
+
+    def refined(self) -> Self:
+        """The same representation, evaluated as finely as people who look at laws expect.
+
+        Networks of the one are networks of the other: only the numerics differ.
+        """
+        return self
 
     def own_optimiser(self) -> optax.GradientTransformation | None:
         """The optimiser of `own_parameters`, if they are not trained with all others."""

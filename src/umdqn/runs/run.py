@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -46,8 +47,9 @@ class Run:
 
     @cached_property
     def agent(self) -> Agent:
-        """The agent that all seeds share."""
-        return self.config.build_agent()
+        """The agent that all seeds share, its laws as fine as views deserve."""
+        refined = self.config.representation.refined()
+        return dataclasses.replace(self.config, representation=refined).build_agent()
 
     @cached_property
     def params(self) -> dict[int, PyTree]:
