@@ -14,15 +14,14 @@ from umdqn.laws import Atoms, Law, Quantiles, bellman, fraction_gradient, projec
 from umdqn.laws.implicit import ProposedQuantiles
 from umdqn.metrics import KL, Mean, Mmd, Wasserstein
 from umdqn.networks import Linear
-from umdqn.types import Domain, EnvSpec, Transition
+from umdqn.types import Domain, EnvSpec, Observation, Transition
 
 DOMAIN = Domain(-2.0, 2.0)
 CHAIN = EnvSpec(
     name="chain",
     family="chain",
     num_actions=2,
-    observation_low=(0.0,),
-    observation_high=(1.0,),
+    observation=Observation((1,), "float32", (0.0,), (1.0,)),
     discount=0.5,
     domain=DOMAIN,
     time_limit=2,

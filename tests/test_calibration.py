@@ -8,15 +8,9 @@ import numpy as np
 import pytest
 
 from umdqn.analysis.accuracy import stacked, truth
-from umdqn.analysis.calibration import (
-    LEVELS,
-    Pits,
-    calibration_report,
-    realised_pits,
-    summary,
-    usable_steps,
-)
+from umdqn.analysis.calibration import LEVELS, calibration_report, summary
 from umdqn.analysis.exact import optimal_policy
+from umdqn.analysis.pits import Pits, realised_pits, usable_steps
 from umdqn.cli import main
 from umdqn.envs.grid_world import SIZE, STATES, GridWorld
 

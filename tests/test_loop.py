@@ -10,7 +10,7 @@ from umdqn.envs import Environment, Outcome
 from umdqn.envs import grid_world as grid
 from umdqn.loops import CompiledLoop
 from umdqn.runs import configure
-from umdqn.types import Domain, EnvSpec, Transition
+from umdqn.types import Domain, EnvSpec, Observation, Transition
 
 
 def test_epsilon_follows_the_paper():
@@ -114,7 +114,14 @@ class TwoStates(Environment):
     def __init__(self, terminates: bool):
         self.terminates = terminates
         self.spec = EnvSpec(
-            "two-states", "grid-world", 1, (0.0,), (1.0,), 0.5, Domain(-1.0, 3.0), 2, ("STAY",)
+            name="two-states",
+            family="grid-world",
+            num_actions=1,
+            observation=Observation((1,), "float32", (0.0,), (1.0,)),
+            discount=0.5,
+            domain=Domain(-1.0, 3.0),
+            time_limit=2,
+            action_names=("STAY",),
         )
 
     def reset(self, key):

@@ -7,7 +7,7 @@ law.mean, law.cdf(0.5), law.quantile(0.05), law.cvar(0.1)
 """
 
 from umdqn.agents import ALGORITHMS
-from umdqn.envs import ENVIRONMENTS
+from umdqn.envs import CATALOGUE
 from umdqn.laws import Law
 from umdqn.runs import Config, Run, configure, load, train
 from umdqn.types import Domain, UmdqnError
@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ALGORITHMS",
-    "ENVIRONMENTS",
+    "CATALOGUE",
     "Config",
     "Domain",
     "Law",

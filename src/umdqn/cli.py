@@ -6,13 +6,14 @@ import argparse
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn, get_args, get_origin
 
 from umdqn.tables import print_calibration, print_report, print_table
-from umdqn.types import Domain, UmdqnError, unknown
+from umdqn.types import Domain, Notice, UmdqnError, unknown
 
 _INTERRUPTED = 130
 
@@ -60,6 +61,7 @@ def _run(tokens: list[str]) -> int:
         parser.print_help()
         return 0
     _keep_compiled_programs()
+    _print_notices()
     options.run(options)
     return 0
 
@@ -139,6 +141,20 @@ def _keep_compiled_programs() -> None:
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "umdqn"
     jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def _print_notices() -> None:
+    """Print what the user should know as lines of their own."""
+    usual = warnings.showwarning
+
+    def show(message: Any, category: type[Warning], *where: Any, **rest: Any) -> None:
+        if issubclass(category, Notice):
+            print(f"note: {message}", file=sys.stderr)
+        else:
+            usual(message, category, *where, **rest)
+
+    warnings.showwarning = show
+    warnings.simplefilter("always", Notice)
 
 
 def _train(options: argparse.Namespace) -> None:
@@ -252,22 +268,23 @@ def _agents(options: argparse.Namespace) -> None:
 
 
 def _envs(options: argparse.Namespace) -> None:
-    from umdqn.envs import ENVIRONMENTS
+    from umdqn.envs import CATALOGUE
 
     rows = [
         (
             name,
-            env.spec.family,
-            f"{len(env.spec.observation_low)} numbers",
-            ", ".join(env.spec.action_names),
-            f"{env.spec.discount:g}",
-            f"[{env.spec.domain.low:g}, {env.spec.domain.high:g}]",
-            f"{env.spec.time_limit} steps",
+            listing.family,
+            f"[{listing.domain.low:g}, {listing.domain.high:g}]",
+            "compiled" if listing.compiled else "host",
+            f"umdqn[{listing.extra}]" if listing.extra else "",
         )
-        for name, env in ENVIRONMENTS.items()
+        for name, listing in CATALOGUE.items()
     ]
-    header = ("environment", "family", "observation", "actions", "discount", "domain", "limit")
-    print_table(header, rows)
+    print_table(("environment", "presets", "domain", "loop", "needs"), rows)
+    print(
+        "Also any ALE game (ALE/Breakout), any Gymnasium id, and module:attribute, with discrete "
+        "actions and observations in a Box."
+    )
 
 
 if __name__ == "__main__":

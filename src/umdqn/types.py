@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import math
+import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Shaped
+
+AnyArray = Array | np.ndarray
+"""An array of compiled programs or of NumPy."""
 
 Key = jax.Array
 """A typed JAX random key."""
@@ -33,6 +39,15 @@ class InvalidField(UmdqnError):
     def under(self, prefix: str) -> InvalidField:
         """The same error seen from the part that holds the field."""
         return InvalidField(f"{prefix}.{self.field}", self.value, self.allowed)
+
+
+class Notice(Warning):
+    """Something that a user should know, and that stops nothing."""
+
+
+def notice(message: str) -> None:
+    """Tell the user; the command line prints it as a line of its own."""
+    warnings.warn(message, Notice, stacklevel=2)
 
 
 def check(condition: bool, field: str, value: Any, allowed: str) -> None:
@@ -92,11 +107,28 @@ class Domain:
 class Transition(NamedTuple):
     """One experience. `discount` is gamma, or 0 where the episode terminated (not truncated)."""
 
-    observation: Float[Array, "..."]
+    observation: Shaped[Array, "..."]
     action: Int[Array, "..."]
     reward: Float[Array, "..."]
     discount: Float[Array, "..."]
-    next_observation: Float[Array, "..."]
+    next_observation: Shaped[Array, "..."]
+
+
+@dataclasses.dataclass(frozen=True)
+class Observation:
+    """What an observation looks like: its array, and the bounds of its entries."""
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    low: tuple[float, ...] = (-math.inf,)
+    """Least value of each entry, or one value for all; infinite where there is none."""
+    high: tuple[float, ...] = (math.inf,)
+    stack: int = 1
+    """How many frames an image stacks on its first axis: memories keep each frame once."""
+
+    def __str__(self) -> str:
+        kind = "numbers" if len(self.shape) == 1 else self.dtype
+        return f"{' x '.join(map(str, self.shape))} {kind}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,9 +139,12 @@ class EnvSpec:
     family: str
     """Which table of hyperparameters applies (appendix E of the paper)."""
     num_actions: int
-    observation_low: tuple[float, ...]
-    observation_high: tuple[float, ...]
+    observation: Observation
     discount: float
-    domain: Domain
-    time_limit: int
+    domain: Domain | None
+    """Where its returns lie, if somebody has looked."""
+    time_limit: int | None
+    """Steps after which an episode is cut off, if the environment does so."""
     action_names: tuple[str, ...]
+    reward_clip: float | None = None
+    """Largest size of a reward in learning; scores count raw rewards."""

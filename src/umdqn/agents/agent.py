@@ -10,25 +10,25 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Float, Int, PyTree, Shaped
 
 from umdqn.laws import Head, Law, Representation, bellman
 from umdqn.metrics import Metric
-from umdqn.networks import MlpTorso
+from umdqn.networks import Convolutions, Torso
 from umdqn.types import Domain, EnvSpec, Key, Transition
 
 
 class Network(eqx.Module):
     """Torso and head: from one observation to laws."""
 
-    torso: MlpTorso
+    torso: Torso
     head: Head
 
-    def laws(self, observation: Float[Array, "..."]) -> Law:
+    def laws(self, observation: Shaped[Array, "..."]) -> Law:
         """The laws of all actions, on a leading axis."""
         return self.head.laws(self.torso(observation))
 
-    def law(self, observation: Float[Array, "..."], action: Int[Array, ""]) -> Law:
+    def law(self, observation: Shaped[Array, "..."], action: Int[Array, ""]) -> Law:
         """The law of one action."""
         return self.head.law(self.torso(observation), action)
 
@@ -51,9 +51,11 @@ class Agent:
     representation: Representation
     metric: Metric
     torso: tuple[int, ...]
+    """Widths of the layers that embed the observation."""
     optimiser: optax.GradientTransformation
     sync_every: int
     """Updates between two copies of the parameters into the target network."""
+    convolutions: Convolutions = "auto"
     double: bool = False
     """Whether the main network chooses the next action that the target network evaluates."""
     network: Callable[[PyTree], Network] = dataclasses.field(init=False)
@@ -81,7 +83,7 @@ class Agent:
 
     def _fresh_network(self, key: Key) -> Network:
         torso_key, head_key = jax.random.split(key)
-        torso = MlpTorso(self.spec, self.torso, torso_key)
+        torso = Torso(self.spec.observation, self.convolutions, self.torso, torso_key)
         actions = self.spec.num_actions
         head = self.representation.build(self.torso[-1], actions, self.domain, head_key)
         return Network(torso, head)
@@ -91,18 +93,18 @@ class Agent:
         params = eqx.filter(self._fresh_network(key), eqx.is_array)
         return AgentState(params, params, self.updater.init(params), jnp.int32(0))
 
-    def laws(self, params: PyTree, observation: Float[Array, "..."]) -> Law:
+    def laws(self, params: PyTree, observation: Shaped[Array, "..."]) -> Law:
         """The laws of all actions, on a leading axis."""
         return self.network(params).laws(observation)
 
-    def greedy(self, params: PyTree, observation: Float[Array, "..."]) -> Int[Array, ""]:
+    def greedy(self, params: PyTree, observation: Shaped[Array, "..."]) -> Int[Array, ""]:
         """The action of largest expected return."""
         return best_action(self.laws(params, observation))
 
     def act(
         self,
         params: PyTree,
-        observation: Float[Array, "..."],
+        observation: Shaped[Array, "..."],
         epsilon: Float[Array, ""] | float,
         key: Key,
     ) -> Int[Array, ""]:
@@ -142,7 +144,7 @@ class Agent:
         return jnp.mean(jax.vmap(one, in_axes=(0, None))(batch, draw(key)))
 
     def _next_law(
-        self, network: Network, target_network: Network, observation: Float[Array, "..."]
+        self, network: Network, target_network: Network, observation: Shaped[Array, "..."]
     ) -> Law:
         """The law of the next state's greedy action."""
         if self.double:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
@@ -27,3 +28,7 @@ class EpsilonGreedy:
     def epsilon(self, step: Int[Array, ""]) -> Float[Array, ""]:
         """Probability of a random action at `step`."""
         return self.end + (self.start - self.end) * jnp.exp(-step / self.decay)
+
+    def epsilon_on_host(self, step: int) -> float:
+        """The same outside of compiled programs."""
+        return self.end + (self.start - self.end) * math.exp(-step / self.decay)

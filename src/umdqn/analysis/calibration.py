@@ -6,97 +6,26 @@ probability integral transform, PIT) is uniform on [0, 1].
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PyTree
+from jaxtyping import Array
 from matplotlib.figure import Figure
 
 from umdqn.analysis.figures import COLOURS, save_figure
-from umdqn.envs import Environment
+from umdqn.analysis.pits import Pits, hosted_pits, realised_pits, usable_steps
 from umdqn.runs import Run
-from umdqn.types import Key, UmdqnError, check_count
+from umdqn.types import UmdqnError, check_count
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 """Central intervals whose coverage is reported."""
 _BINS = 20
-# What a time limit cuts off must weigh less than this.
-_NEGLIGIBLE = 1e-3
-_BATCH = 256
 # Calibration draws its keys from here, apart from training and evaluation.
 _STREAM = 2**31 - 2
-
-Cdf = Callable[[Float[Array, "..."], Int[Array, ""], Float[Array, ""]], Float[Array, ""]]
-"""Probability of a return of at most z, from an observation, an action and z."""
-
-
-class Pits(NamedTuple):
-    """Transforms of realised returns, one a step, and which steps count."""
-
-    values: Float[np.ndarray, "episodes steps"]
-    valid: Bool[np.ndarray, "episodes steps"]
-
-
-def usable_steps(discount: float, time_limit: int) -> int:
-    """Steps of an episode after which what the time limit cuts off is negligible; at least one.
-
-    Steps are left out by their number alone: choosing by how an episode ended would distort the
-    returns. Where even the first step's return is cut, `cut_weight` in the report says how much
-    the part that is missing weighs.
-    """
-    needed = math.ceil(math.log(_NEGLIGIBLE) / math.log(discount)) if discount > 0 else 0
-    return max(time_limit - needed, 1)
-
-
-def realised_pits(
-    env: Environment,
-    act: Callable[[Float[Array, "..."]], Int[Array, ""]],
-    cdf: Cdf,
-    discount: float,
-    episodes: int,
-    key: Key,
-) -> Pits:
-    """Play episodes of a policy and transform the discounted return of every usable step."""
-    limit = env.spec.time_limit
-    steps = usable_steps(discount, limit)
-
-    def episode(key: Key) -> tuple[Array, Array]:
-        reset_key, run_key = jax.random.split(key)
-
-        def step(
-            carry: tuple[PyTree, Bool[Array, ""]], elapsed: Int[Array, ""]
-        ) -> tuple[tuple[PyTree, Bool[Array, ""]], tuple[Array, ...]]:
-            state, running = carry
-            observation = env.observe(state)
-            action = act(observation)
-            state, outcome = env.step(state, action, jax.random.fold_in(run_key, elapsed))
-            reward = jnp.where(running, outcome.reward, 0.0)
-            seen = (observation, action, reward, running)
-            return (state, running & ~outcome.terminated), seen
-
-        start = (env.reset(reset_key), jnp.bool_(True))
-        _, (observations, actions, rewards, running) = jax.lax.scan(step, start, jnp.arange(limit))
-
-        def back(total: Float[Array, ""], reward: Float[Array, ""]) -> tuple[Array, Array]:
-            total = reward + discount * total
-            return total, total
-
-        _, returns = jax.lax.scan(back, jnp.float32(0), rewards, reverse=True)
-        values = jax.vmap(cdf)(observations[:steps], actions[:steps], returns[:steps])
-        return values, running[:steps]
-
-    @jax.jit
-    def play(keys: Key) -> tuple[Array, Array]:
-        return jax.lax.map(episode, keys, batch_size=_BATCH)
-
-    values, valid = play(jax.random.split(key, episodes))
-    return Pits(np.asarray(values), np.asarray(valid))
 
 
 def summary(pits: Pits) -> dict[str, Any]:
@@ -128,28 +57,50 @@ def summary(pits: Pits) -> dict[str, Any]:
 def calibration_report(run: Run, episodes: int) -> dict[str, Any]:
     """Calibration of a run's laws under its own greedy policies: all seeds, and per seed."""
     check_count("episodes", episodes, least=2)
-    agent = run.agent
-    if agent.representation.gives == {"mean"}:
+    if run.agent.representation.gives == {"mean"}:
         raise UmdqnError(f"{run.config.label} learns expectations: there are no laws to calibrate")
-    limit = agent.spec.time_limit
-    last = usable_steps(run.config.discount, limit) - 1
-    by_seed = {}
-    for seed, params in run.params.items():
-        network = agent.network(params)
-
-        def cdf(observation: Array, action: Array, z: Array, network: Any = network) -> Array:
-            return network.law(observation, action).spread_cdf(z)
-
-        def act(observation: Array, params: PyTree = params) -> Array:
-            return agent.greedy(params, observation)
-
-        key = jax.random.fold_in(jax.random.key(seed), _STREAM)
-        environment = run.config.environment()
-        by_seed[seed] = realised_pits(environment, act, cdf, run.config.discount, episodes, key)
-    together = Pits(*(np.concatenate(parts) for parts in zip(*by_seed.values(), strict=True)))
+    by_seed = {seed: _pits(run, seed, episodes) for seed in run.seeds}
+    steps = max(pits.values.shape[1] for pits in by_seed.values())
+    together = Pits(*(_joined(parts, steps) for parts in zip(*by_seed.values(), strict=True)))
     seeds = {str(seed): summary(pits) for seed, pits in by_seed.items()}
-    cut = run.config.discount ** (limit - last)
+    limit, discount = run.spec.time_limit, run.config.discount
+    usable = usable_steps(discount, limit)
+    cut = 0.0 if limit is None or usable is None else discount ** (limit - usable + 1)
     return {**summary(together), "step": run.step, "cut_weight": cut, "seeds": seeds}
+
+
+def _joined(parts: tuple[np.ndarray, ...], steps: int) -> np.ndarray:
+    padded = [np.pad(part, ((0, 0), (0, steps - part.shape[1]))) for part in parts]
+    return np.concatenate(padded)
+
+
+def _pits(run: Run, seed: int, episodes: int) -> Pits:
+    """Transforms of one seed's realised returns."""
+    agent, params, discount = run.agent, run.params[seed], run.config.discount
+    network = agent.network(params)
+    entry = run.config.environment()
+
+    def cdf(observation: Array, action: Array, z: Array) -> Array:
+        return network.law(observation, action).spread_cdf(z)
+
+    if run.config.compiled:
+        assert entry.compiled is not None
+        key = jax.random.fold_in(jax.random.key(seed), _STREAM)
+        act = partial(agent.greedy, params)
+        return realised_pits(entry.compiled, act, cdf, discount, episodes, key)
+    sequence = np.random.SeedSequence([seed, _STREAM])
+    env = entry.hosted(1)
+    try:
+        return hosted_pits(
+            env,
+            lambda batch: run.policy(seed).predict(batch)[0],
+            jax.jit(jax.vmap(cdf)),
+            discount,
+            episodes,
+            int(sequence.generate_state(1)[0]),
+        )
+    finally:
+        env.close()
 
 
 def draw_calibration(report: dict[str, Any], title: str, out: Path) -> None:

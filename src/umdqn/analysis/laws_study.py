@@ -179,7 +179,7 @@ def _clear(path: Path, config: Config) -> None:
     """Make room for a training: nothing goes but the same training that was cut off."""
     if not path.exists():
         return
-    found, _ = RunDirectory(path).read_manifest()
+    found, *_ = RunDirectory(path).read_manifest()
     if found != config:
         raise UmdqnError(
             f"{path} holds a run with another configuration (steps, seeds or version): "
@@ -190,7 +190,7 @@ def _clear(path: Path, config: Config) -> None:
 
 def _finished(path: Path, config: Config) -> bool:
     try:
-        found, manifest = RunDirectory(path).read_manifest()
+        found, _, manifest = RunDirectory(path).read_manifest()
     except UmdqnError:
         return False
     return found == config and manifest["status"] == "finished"

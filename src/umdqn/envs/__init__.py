@@ -1,12 +1,23 @@
 """Environments and their specifications."""
 
+from umdqn.envs.catalogue import CATALOGUE, Entry, find, named
 from umdqn.envs.environment import Environment, Outcome
 from umdqn.envs.grid_world import GridWorld
 from umdqn.envs.gymnasium_grid_world import register
-
-ENVIRONMENTS: dict[str, Environment] = {"grid-world": GridWorld()}
-"""Every environment by the name that users type."""
+from umdqn.envs.hosted import EnvironmentFault, GymnasiumEnvs, HostEnv, Stepped
 
 register()
 
-__all__ = ["ENVIRONMENTS", "Environment", "GridWorld", "Outcome"]
+__all__ = [
+    "CATALOGUE",
+    "Entry",
+    "Environment",
+    "EnvironmentFault",
+    "GridWorld",
+    "GymnasiumEnvs",
+    "HostEnv",
+    "Outcome",
+    "Stepped",
+    "find",
+    "named",
+]

@@ -22,6 +22,12 @@ class Environment(abc.ABC):
 
     spec: EnvSpec
 
+    @property
+    def time_limit(self) -> int:
+        """Steps after which an episode is cut off; every compiled environment has a limit."""
+        assert self.spec.time_limit is not None
+        return self.spec.time_limit
+
     @abc.abstractmethod
     def reset(self, key: Key) -> PyTree:
         """A state drawn from the initial distribution."""

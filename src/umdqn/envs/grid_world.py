@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from umdqn.envs.environment import Environment, Outcome
-from umdqn.types import Domain, EnvSpec, Key, UmdqnError
+from umdqn.types import Domain, EnvSpec, Key, Observation, UmdqnError
 
 SIZE = 7
 TRAP = (3, 3)
@@ -27,8 +27,7 @@ SPEC = EnvSpec(
     name="grid-world",
     family="grid-world",
     num_actions=len(ACTIONS),
-    observation_low=(0.0, 0.0),
-    observation_high=(SIZE - 1.0, SIZE - 1.0),
+    observation=Observation((2,), "float32", (0.0, 0.0), (SIZE - 1.0, SIZE - 1.0)),
     discount=DISCOUNT,
     domain=Domain(-2.0, 2.0),
     time_limit=TIME_LIMIT,

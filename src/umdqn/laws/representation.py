@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -47,7 +47,7 @@ class Representation(abc.ABC):
     def build(self, features: int, actions: int, domain: Domain, key: Key) -> Head:
         """A freshly initialised head."""
 
-    def refined(self) -> Self:
+    def refined(self) -> Representation:
         """The same representation, evaluated as finely as people who look at laws expect.
 
         Networks of the one are networks of the other: only the numerics differ.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -75,7 +75,7 @@ class _UmnnRepresentation(Representation):
         check(self.point_scale > 0, "point_scale", self.point_scale, "above 0")
         check(self.steepness > 0, "steepness", self.steepness, "above 0")
 
-    def refined(self) -> Self:
+    def refined(self) -> Representation:
         return dataclasses.replace(self, intervals=max(self.intervals, _VIEW_INTERVALS))
 
     def _umnn(self, features: int, actions: int, key: Key) -> Umnn:

@@ -1,16 +1,26 @@
 """Loops: training and evaluation programs, and how seeds share a machine."""
 
 from umdqn.loops.compiled import CompiledLoop, LoopState, Progress
-from umdqn.loops.evaluation import Returns, evaluate
+from umdqn.loops.evaluation import Returns, evaluate, evaluate_hosted
+from umdqn.loops.host import HostLanes, HostLoop
 from umdqn.loops.lanes import Lanes, available_cores, use_all_cores
+from umdqn.loops.memory import FrameMemory, Memory, PairMemory, make_memory, needed_bytes
 
 __all__ = [
     "CompiledLoop",
+    "FrameMemory",
+    "HostLanes",
+    "HostLoop",
     "Lanes",
     "LoopState",
+    "Memory",
+    "PairMemory",
     "Progress",
     "Returns",
     "available_cores",
     "evaluate",
+    "evaluate_hosted",
+    "make_memory",
+    "needed_bytes",
     "use_all_cores",
 ]

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from umdqn.agents import Agent, AgentState, EpsilonGreedy, Replay, ReplayConfig
 from umdqn.envs import Environment
-from umdqn.types import Key, Transition
+from umdqn.types import AnyArray, Key, Transition
 
 
 class LoopState(NamedTuple):
@@ -30,13 +30,13 @@ class LoopState(NamedTuple):
 class Progress(NamedTuple):
     """What happened in a chunk."""
 
-    episodes: Int[Array, ""]
-    returns: Float[Array, ""]
+    episodes: Int[AnyArray, ""]
+    returns: Float[AnyArray, ""]
     """Sum of the undiscounted returns of the episodes that ended."""
-    updates: Int[Array, ""]
-    loss: Float[Array, ""]
+    updates: Int[AnyArray, ""]
+    loss: Float[AnyArray, ""]
     """Sum of the losses."""
-    first_bad_step: Int[Array, ""]
+    first_bad_step: Int[AnyArray, ""]
     """Step of the first update whose loss or result was not finite, or -1."""
 
     @classmethod
@@ -100,7 +100,7 @@ class CompiledLoop:
         action = self.agent.act(state.agent.params, observation, epsilon, act_key)
         env, outcome = self.env.step(state.env, action, env_key)
         elapsed = state.elapsed + 1
-        truncated = elapsed >= self.env.spec.time_limit
+        truncated = elapsed >= self.env.time_limit
         done = outcome.terminated | truncated
         final = done if self.truncation_terminates else outcome.terminated
         discount = jnp.where(final, 0.0, self.discount).astype(jnp.float32)

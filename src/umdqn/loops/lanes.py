@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from umdqn.agents import AgentState
 from umdqn.loops.compiled import CompiledLoop, LoopState, Progress
 
 T = TypeVar("T")
@@ -90,6 +91,10 @@ class Lanes:
             for group, members in zip(self._states, self._groups, strict=True)
             for state in self._split(group, len(members))
         ]
+
+    def agents(self) -> list[AgentState]:
+        """What every seed has learned."""
+        return [state.agent for state in self.states()]
 
     def _split(self, tree: T, members: int) -> list[T]:
         if not self._batched:

@@ -2,27 +2,161 @@
 
 from __future__ import annotations
 
+import math
+from typing import Literal, NamedTuple
+
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Shaped
 
-from umdqn.networks.dense import Mlp
-from umdqn.types import EnvSpec, Key
+from umdqn.networks.dense import Linear, Mlp
+from umdqn.types import Key, Observation, check
+
+Convolutions = Literal["auto", "none", "minatar", "nature"]
+"""`auto` decides by the shape of the observation."""
 
 
-class MlpTorso(eqx.Module):
-    """Scale the observation to [-1, 1] by its bounds, then an MLP with a linear last layer."""
+class Layer(NamedTuple):
+    """A convolution without padding, followed by a ReLU."""
 
+    filters: int
+    size: int
+    stride: int
+
+
+CONVOLUTIONS: dict[str, tuple[Layer, ...]] = {
+    "none": (),
+    "minatar": (Layer(16, 3, 1),),
+    "nature": (Layer(32, 8, 4), Layer(64, 4, 2), Layer(64, 3, 1)),
+}
+"""The stacks of convolutions that the paper's networks begin with."""
+
+
+def choose_convolutions(observation: Observation) -> str:
+    """What suits an observation: nothing for vectors, else by the size of the picture."""
+    if len(observation.shape) != 3:
+        return "none"
+    height, width, _ = _picture_shape(observation)
+    smallest = min(height, width)
+    if smallest >= _field(CONVOLUTIONS["nature"]):
+        return "nature"
+    return "minatar" if smallest >= _field(CONVOLUTIONS["minatar"]) else "none"
+
+
+class Torso(eqx.Module):
+    """Scales the observation by its bounds, then convolutions if any, then an MLP.
+
+    Entries with finite bounds are scaled to [-1, 1]; pictures to [0, 1], as the paper does. The
+    last layer of the MLP is linear.
+    """
+
+    convolutions: tuple[_Convolution, ...]
     mlp: Mlp
     centre: tuple[float, ...] = eqx.field(static=True)
     half_width: tuple[float, ...] = eqx.field(static=True)
+    channels_first: bool = eqx.field(static=True)
 
-    def __init__(self, spec: EnvSpec, sizes: tuple[int, ...], key: Key):
-        low, high = np.array(spec.observation_low), np.array(spec.observation_high)
-        self.centre = tuple(((low + high) / 2).tolist())
-        self.half_width = tuple(((high - low) / 2).tolist())
-        self.mlp = Mlp((len(low), *sizes), key)
+    def __init__(
+        self,
+        observation: Observation,
+        convolutions: Convolutions,
+        sizes: tuple[int, ...],
+        key: Key,
+    ):
+        chosen = choose_convolutions(observation) if convolutions == "auto" else convolutions
+        layers = CONVOLUTIONS[chosen]
+        mlp_key, *keys = jax.random.split(key, 1 + len(layers))
+        self.centre, self.half_width = _scaling(observation, picture=bool(layers))
+        self.channels_first = bool(layers) and _channels_first(observation)
+        inputs = math.prod(observation.shape)
+        parts = []
+        if layers:
+            height, width, channels = _picture_shape(observation)
+            fits = min(height, width) >= _field(layers)
+            allowed = f"pictures of at least {_field(layers)} pixels, not {observation}"
+            check(fits, "convolutions", chosen, allowed)
+            for layer, layer_key in zip(layers, keys, strict=True):
+                parts.append(_Convolution(channels, layer, layer_key))
+                height, width = (_outputs(length, layer) for length in (height, width))
+                channels = layer.filters
+            inputs = height * width * channels
+        self.convolutions = tuple(parts)
+        self.mlp = Mlp((inputs, *sizes), mlp_key)
 
-    def __call__(self, observation: Float[Array, "inputs"]) -> Float[Array, "features"]:
-        centre = np.asarray(self.centre, np.float32)
-        return self.mlp((observation - centre) / np.asarray(self.half_width, np.float32))
+    def __call__(self, observation: Shaped[Array, "..."]) -> Float[Array, "features"]:
+        centre, half_width = (np.array(v, np.float32) for v in (self.centre, self.half_width))
+        x = (observation.astype(jnp.float32) - centre) / half_width
+        if self.channels_first:
+            x = jnp.moveaxis(x, 0, -1)
+        for convolution in self.convolutions:
+            x = convolution(x)
+        return self.mlp(x.reshape(-1))
+
+
+class _Convolution(eqx.Module):
+    """A convolution as one matrix product of patches, which CPUs differentiate fastest."""
+
+    linear: Linear
+    size: int = eqx.field(static=True)
+    stride: int = eqx.field(static=True)
+
+    def __init__(self, channels: int, layer: Layer, key: Key):
+        self.linear = Linear(channels * layer.size**2, layer.filters, key)
+        self.size, self.stride = layer.size, layer.stride
+
+    def __call__(self, x: Float[Array, "h w c"]) -> Float[Array, "i j filters"]:
+        # Whole strides become channels first: larger pieces are copied faster.
+        step = self.stride if self.size % self.stride == 0 else 1
+        x, size, stride = _blocks(x, step), self.size // step, self.stride // step
+        rows, columns = ((length - size) // stride + 1 for length in x.shape[:2])
+        patches = [
+            x[i : i + rows * stride : stride, j : j + columns * stride : stride]
+            for i in range(size)
+            for j in range(size)
+        ]
+        return jax.nn.relu(self.linear(jnp.concatenate(patches, axis=-1)))
+
+
+def _blocks(x: Float[Array, "h w c"], size: int) -> Float[Array, "i j d"]:
+    """Squares of pixels as single pixels with more channels; what is left over at the end goes."""
+    if size == 1:
+        return x
+    rows, columns, channels = x.shape[0] // size, x.shape[1] // size, x.shape[2]
+    squares = x[: rows * size, : columns * size].reshape(rows, size, columns, size, channels)
+    return jnp.swapaxes(squares, 1, 2).reshape(rows, columns, size * size * channels)
+
+
+def _scaling(
+    observation: Observation, picture: bool
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    low, high = (np.array(bounds, np.float64) for bounds in (observation.low, observation.high))
+    # Some environments write "no bound" as the largest number of their type.
+    bounded = (low > -1e30) & (high < 1e30) & (low < high)
+    low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
+    centre = low if picture else (low + high) / 2
+    return tuple(centre.tolist()), tuple((high - low if picture else (high - low) / 2).tolist())
+
+
+def _channels_first(observation: Observation) -> bool:
+    """Whether the channels of a picture are its first axis: the shorter end is the channels."""
+    return observation.shape[0] < observation.shape[-1]
+
+
+def _picture_shape(observation: Observation) -> tuple[int, int, int]:
+    """Height, width and channels."""
+    first, second, third = observation.shape
+    return (second, third, first) if _channels_first(observation) else (first, second, third)
+
+
+def _outputs(length: int, layer: Layer) -> int:
+    return (length - layer.size) // layer.stride + 1
+
+
+def _field(layers: tuple[Layer, ...]) -> int:
+    """Pixels that one output of a stack of convolutions sees: the smallest picture it takes."""
+    field = 1
+    for layer in reversed(layers):
+        field = (field - 1) * layer.stride + layer.size
+    return field

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
+
+import jax
 
 from umdqn.agents import ALGORITHMS, Adam, Agent, EpsilonGreedy, ReplayConfig
-from umdqn.envs import ENVIRONMENTS, Environment
+from umdqn.envs import Entry, find
 from umdqn.laws import REPRESENTATIONS, Representation
-from umdqn.loops import CompiledLoop
+from umdqn.loops import CompiledLoop, HostLanes, HostLoop, Lanes
 from umdqn.metrics import METRICS, Metric
+from umdqn.networks import Convolutions
+from umdqn.runs.domains import estimated_domain
 from umdqn.runs.fields import CHOICES, leaves, name_of, override
 from umdqn.runs.presets import PRESETS
-from umdqn.types import Domain, UmdqnError, check, check_count, unknown
+from umdqn.types import Domain, EnvSpec, UmdqnError, check, check_count, unknown
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,9 +28,12 @@ class Evaluation:
     """Steps between two evaluations during training."""
     episodes: int = 100
     epsilon: float = 0.001
+    limit: int = 27_000
+    """Steps after which an episode is given up, where the environment has no limit of its own."""
 
     def __post_init__(self) -> None:
         check_count("every", self.every)
+        check_count("limit", self.limit)
         check_count("episodes", self.episodes)
         check(0 <= self.epsilon <= 1, "epsilon", self.epsilon, "from 0 to 1")
 
@@ -49,6 +56,8 @@ class Config:
     """The first seed; the others count up from it."""
     torso: tuple[int, ...] = (128, 128)
     """Widths of the layers that embed the observation; the last one is linear."""
+    convolutions: Convolutions = "auto"
+    """What comes before them: by default what suits the observation."""
     optimiser: Adam = Adam()
     replay: ReplayConfig = ReplayConfig()
     exploration: EpsilonGreedy = EpsilonGreedy()
@@ -64,10 +73,13 @@ class Config:
     checkpoint_every: int = 20_000
     chunk: int = 1_000
     """Steps compiled into one call; the smallest unit of progress and interruption."""
+    loop: Literal["auto", "compiled", "host"] = "auto"
+    """Where the environment runs: by default compiled, if it can be."""
+    num_envs: int = 1
+    """Copies of the environment that step together; the host loop's affair."""
 
     def __post_init__(self) -> None:
         for kind, name, table in (
-            ("environment", self.env, ENVIRONMENTS),
             ("agent", self.agent, ALGORITHMS),
             ("preset", self.preset, PRESETS),
         ):
@@ -82,6 +94,7 @@ class Config:
             "target_every",
             "checkpoint_every",
             "chunk",
+            "num_envs",
         ):
             check_count(field, getattr(self, field))
         check(0 <= self.seed <= 2**32 - self.seeds, "seed", self.seed, "seeds from 0 to 2^32 - 1")
@@ -102,35 +115,58 @@ class Config:
             return self.agent
         return " + ".join(name_of(field, part) for field, part in parts.items())
 
-    def environment(self) -> Environment:
+    def environment(self) -> Entry:
         """The environment."""
-        return ENVIRONMENTS[self.env]
+        return find(self.env)
 
-    def build_agent(self) -> Agent:
-        """The agent."""
+    @property
+    def compiled(self) -> bool:
+        """Whether the environment runs inside compiled programs."""
+        available = self.environment().compiled is not None
+        if self.loop == "compiled" and not available:
+            raise UmdqnError(f"loop = 'compiled' is not allowed: {self.env} runs in Python only")
+        if self.loop == "host" or not available:
+            return False
+        check(self.num_envs == 1, "num_envs", self.num_envs, "more than 1 needs --loop host here")
+        return True
+
+    def build_agent(self, spec: EnvSpec | None = None) -> Agent:
+        """The agent; for an environment that need not be there if its specification is given."""
         updates = max(self.steps - self.replay.warmup, 1) // self.update_every
         return Agent(
-            spec=self.environment().spec,
+            spec=self.environment().spec if spec is None else spec,
             domain=self.domain,
             representation=self.representation,
             metric=self.metric,
             torso=self.torso,
             optimiser=self.optimiser.build(updates),
             sync_every=max(self.target_every // self.update_every, 1),
+            convolutions=self.convolutions,
             double=self.double,
         )
 
-    def build_loop(self) -> CompiledLoop:
+    def build_loop(self) -> CompiledLoop | HostLoop:
         """The training loop."""
-        return CompiledLoop(
-            agent=self.build_agent(),
-            env=self.environment(),
-            exploration=self.exploration,
-            replay=self.replay,
-            discount=self.discount,
-            update_every=self.update_every,
-            truncation_terminates=self.truncation_terminates,
-        )
+        environment = self.environment()
+        shared: dict[str, Any] = {
+            "agent": self.build_agent(),
+            "exploration": self.exploration,
+            "replay": self.replay,
+            "discount": self.discount,
+            "update_every": self.update_every,
+            "truncation_terminates": self.truncation_terminates,
+        }
+        if self.compiled:
+            assert environment.compiled is not None
+            return CompiledLoop(env=environment.compiled, **shared)
+        return HostLoop(make=environment.hosted, copies=self.num_envs, **shared)
+
+    def build_lanes(self) -> Lanes | HostLanes:
+        """The training of all seeds."""
+        loop = self.build_loop()
+        if isinstance(loop, CompiledLoop):
+            return Lanes(loop, self.all_seeds, jax.devices())
+        return HostLanes(loop, self.all_seeds, jax.devices())
 
 
 def _check_pair(representation: Representation, metric: Metric) -> None:
@@ -154,19 +190,22 @@ def configure(
     overrides: Mapping[str, Any] | None = None,
 ) -> Config:
     """The configuration of a preset, with fields overridden by their dotted names."""
-    if env not in ENVIRONMENTS:
-        raise unknown("environment", env, ENVIRONMENTS)
     if agent not in ALGORITHMS:
         raise unknown("agent", agent, ALGORITHMS)
     if preset not in PRESETS:
         raise unknown("preset", preset, PRESETS)
-    algorithm, spec = ALGORITHMS[agent], ENVIRONMENTS[env].spec
+    given = dict(overrides or {})
+    algorithm, entry = ALGORITHMS[agent], find(env)
+    spec = entry.spec
+    domain = spec.domain
+    if domain is None and "domain" not in given:
+        domain = estimated_domain(entry, float(given.get("discount", spec.discount)))
     config = Config(
-        env=env,
+        env=spec.name,
         agent=agent,
         preset=preset,
         discount=spec.discount,
-        domain=spec.domain,
+        domain=domain or Domain(-1.0, 1.0),
         representation=algorithm.representation,
         metric=algorithm.metric,
     )
@@ -175,7 +214,6 @@ def configure(
         raise unknown(f"preset for {env}", preset, _presets_for(spec.family))
     # First the parts that the user chose, then the preset's fields that these parts have, then the
     # user's fields: naming a part does not undo the preset.
-    given = dict(overrides or {})
     parts = {name: given.pop(name) for name in CHOICES if name in given}
     config = override(config, parts)
     known = {path for path, _, _ in leaves(config)}

@@ -7,6 +7,7 @@ import datetime
 import json
 import os
 import platform
+import re
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,11 @@ from jaxtyping import PyTree
 from umdqn.runs.config import Config
 from umdqn.runs.fields import from_dict, to_dict
 from umdqn.runs.files import read_arrays, read_json, write_arrays, write_json
-from umdqn.types import UmdqnError
+from umdqn.types import EnvSpec, UmdqnError
 
 FORMAT = "umdqn-run"
 FORMAT_VERSION = 1
-_PACKAGES = ("umdqn", "jax", "jaxlib", "equinox", "optax", "numpy")
+_PACKAGES = ("umdqn", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium")
 
 
 class RunDirectory:
@@ -42,7 +43,7 @@ class RunDirectory:
     @classmethod
     def create(cls, config: Config, out: Path | None) -> RunDirectory:
         """A directory for a new run; one that holds anything is never touched."""
-        directory = cls(_named(out) if out else _fresh(f"{config.env}-{config.agent}"))
+        directory = cls(_named(out) if out else _fresh(_slug(f"{config.env}-{config.agent}")))
         try:
             (directory.path / "checkpoints").mkdir()
             directory.metrics_path.touch()
@@ -66,13 +67,14 @@ class RunDirectory:
             "step": step,
             "seeds": list(config.all_seeds),
             "config": to_dict(config),
+            "environment": to_dict(config.environment().spec),
             "versions": {name: version(name) for name in _PACKAGES}
             | {"python": platform.python_version()},
         }
         write_json(self.manifest_path, manifest | ({"reason": reason} if reason else {}))
 
-    def read_manifest(self) -> tuple[Config, dict[str, Any]]:
-        """The configuration and the whole manifest."""
+    def read_manifest(self) -> tuple[Config, EnvSpec, dict[str, Any]]:
+        """The configuration, the environment's specification, and the whole manifest."""
         if not self.path.is_dir():
             raise UmdqnError(f"{self.path} is not a run directory: there is no such directory")
         if not self.manifest_path.is_file():
@@ -86,7 +88,11 @@ class RunDirectory:
                 f"{self.path} has format version {found!r}; this umdqn reads {FORMAT_VERSION}"
             )
         try:
-            return from_dict(Config, manifest["config"]), manifest
+            config = from_dict(Config, manifest["config"])
+            # Older runs do not describe their environment.
+            described = manifest.get("environment")
+            spec = from_dict(EnvSpec, described) if described else config.environment().spec
+            return config, spec, manifest
         except (KeyError, TypeError, AttributeError, ValueError, UmdqnError) as error:
             raise UmdqnError(f"{self.manifest_path} is corrupt: {error}") from error
 
@@ -147,6 +153,11 @@ def _named_leaves(tree: PyTree, abstract: bool = False) -> dict[str, Any]:
     return {
         jax.tree_util.keystr(path): leaf if abstract else np.asarray(leaf) for path, leaf in leaves
     }
+
+
+def _slug(name: str) -> str:
+    """A name that a directory can have."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name)
 
 
 def _named(path: Path) -> Path:

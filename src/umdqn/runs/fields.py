@@ -143,6 +143,9 @@ def _is_part(value: Any) -> bool:
 
 def _read(field: str, hint: Any, value: Any) -> Any:
     """`value`, given as text, as tokens or as JSON data, in the type of its field."""
+    if type(None) in typing.get_args(hint):
+        inner = next(kind for kind in typing.get_args(hint) if kind is not type(None))
+        return None if value is None else _read(field, inner, value)
     if hint is Domain:
         if isinstance(value, Domain):
             return value
@@ -152,7 +155,7 @@ def _read(field: str, hint: Any, value: Any) -> Any:
     if typing.get_origin(hint) is tuple:
         items = value.split(",") if isinstance(value, str) else value
         items = items if isinstance(items, list | tuple) else [items]
-        return tuple(read_number(field, typing.get_args(hint)[0], item) for item in items)
+        return tuple(_read(field, typing.get_args(hint)[0], item) for item in items)
     if typing.get_origin(hint) is typing.Literal:
         check(value in typing.get_args(hint), field, value, f"one of {', '.join(hint.__args__)}")
         return value

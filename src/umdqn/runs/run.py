@@ -14,13 +14,10 @@ from jaxtyping import PyTree
 
 from umdqn.agents import Agent
 from umdqn.laws import Law
-from umdqn.loops import Returns, evaluate
-from umdqn.runs.config import Config
+from umdqn.loops import Returns
 from umdqn.runs.directory import RunDirectory
+from umdqn.runs.policy import Policy, evaluate_params
 from umdqn.types import UmdqnError, check, check_count
-
-# Evaluation draws its keys from here, so that it never meets the keys of training.
-_EVALUATION_STREAM = 2**31 - 1
 
 
 class Run:
@@ -28,7 +25,7 @@ class Run:
 
     def __init__(self, directory: RunDirectory, checkpoint: Path | None = None):
         self.directory = directory
-        self.config, self.manifest = directory.read_manifest()
+        self.config, self.spec, self.manifest = directory.read_manifest()
         checkpoints = directory.checkpoints()
         if not checkpoints:
             raise UmdqnError(f"{directory.path} has no checkpoint yet")
@@ -49,7 +46,8 @@ class Run:
     def agent(self) -> Agent:
         """The agent that all seeds share, its laws as fine as views deserve."""
         refined = self.config.representation.refined()
-        return dataclasses.replace(self.config, representation=refined).build_agent()
+        config = dataclasses.replace(self.config, representation=refined)
+        return config.build_agent(self.spec)
 
     @cached_property
     def params(self) -> dict[int, PyTree]:
@@ -62,9 +60,9 @@ class Run:
 
     def law(self, observation: Any, seed: int | None = None) -> tuple[Law, ...]:
         """The laws of the return in a state, one an action; of the first seed unless told."""
-        observation = jnp.asarray(observation, jnp.float32)
-        expected = (len(self.agent.spec.observation_low),)
-        check(observation.shape == expected, "observation", observation.shape, f"shape {expected}")
+        seen = self.spec.observation
+        observation = jnp.asarray(np.asarray(observation, seen.dtype))
+        check(observation.shape == seen.shape, "observation", observation.shape, str(seen))
         laws = self._laws(self.params[self._known(seed)], observation)
         return tuple(laws[action] for action in range(self.agent.spec.num_actions))
 
@@ -78,6 +76,25 @@ class Run:
         check(seed in self.params, "seed", seed, f"one of {', '.join(map(str, self.seeds))}")
         return seed
 
+    def policy(self, seed: int | None = None) -> Policy:
+        """The greedy policy of a seed; of the first unless told."""
+        seed = self._known(seed)
+        return Policy(self.agent, self.params[seed], self.config.evaluation.epsilon, seed)
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+    ) -> tuple[np.ndarray, None]:
+        """Actions of the first seed's policy, as Stable-Baselines3 asks for them."""
+        return self._first_policy.predict(observation, state, episode_start, deterministic)
+
+    @cached_property
+    def _first_policy(self) -> Policy:
+        return self.policy()
+
     def evaluate(self, episodes: int) -> dict[int, Returns]:
         """Returns of fresh episodes, by seed."""
         check_count("episodes", episodes)
@@ -85,23 +102,6 @@ class Run:
             seed: evaluate_params(self.config, self.agent, params, seed, self.step, episodes)
             for seed, params in self.params.items()
         }
-
-
-def evaluate_params(
-    config: Config, agent: Agent, params: PyTree, seed: int, step: int, episodes: int
-) -> Returns:
-    """Returns of one seed's policy, on episodes that depend on seed and step only."""
-    stream = jax.random.fold_in(jax.random.key(seed), _EVALUATION_STREAM)
-    returns = evaluate(
-        agent,
-        config.environment(),
-        config.discount,
-        jax.device_get(params),
-        jax.random.fold_in(stream, step),
-        episodes,
-        config.evaluation.epsilon,
-    )
-    return jax.tree.map(np.asarray, returns)
 
 
 def load(path: str | Path) -> Run:

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
-
-from umdqn.loops import Lanes, Progress, use_all_cores
+from umdqn.envs import EnvironmentFault, named
+from umdqn.loops import Progress, use_all_cores
 from umdqn.runs.config import Config, configure
 from umdqn.runs.directory import RunDirectory
-from umdqn.runs.run import Run, evaluate_params, load
+from umdqn.runs.policy import evaluate_params
+from umdqn.runs.run import Run, load
 from umdqn.types import UmdqnError
 
 
@@ -35,7 +35,7 @@ Watcher = Callable[[Report], None]
 
 
 def train(
-    env: str = "grid-world",
+    env: Any = "grid-world",
     agent: str = "umdqn-c",
     preset: str = "paper",
     *,
@@ -47,12 +47,13 @@ def train(
 ) -> Run:
     """Train an agent on an environment and return the run.
 
+    The environment is a name, a Gymnasium environment, or a function that makes one.
     Any field of the configuration is a keyword by its dotted name, through a dictionary:
     `train(**{"metric.kappa": 0.02})`. `watch` is called after every chunk.
     """
     given = {"steps": steps, "seeds": seeds}
     overrides |= {name: value for name, value in given.items() if value is not None}
-    config = configure(env, agent, preset, overrides)
+    config = configure(named(env), agent, preset, overrides)
     return train_config(config, Path(out) if out is not None else None, watch)
 
 
@@ -81,8 +82,8 @@ class _Trainer:
     def __init__(self, config: Config, directory: RunDirectory, watch: Watcher):
         use_all_cores()
         self.config, self.directory, self.watch = config, directory, watch
-        self.loop = config.build_loop()
-        self.lanes = Lanes(self.loop, config.all_seeds, jax.devices())
+        self.agent = config.build_agent()
+        self.lanes = config.build_lanes()
         self.step = 0
         self.score: float | None = None
         self._losses: dict[int, Progress] = {}
@@ -90,6 +91,10 @@ class _Trainer:
     def run(self, interrupted: threading.Event) -> None:
         try:
             self._run(interrupted)
+        except EnvironmentFault:
+            # What was learned up to then is sound: keep it.
+            self.save("failed")
+            raise
         finally:
             self.lanes.close()
 
@@ -135,11 +140,11 @@ class _Trainer:
 
     def evaluate(self) -> None:
         scores = []
-        for seed, state in zip(self.config.all_seeds, self.lanes.states(), strict=True):
+        for seed, state in zip(self.config.all_seeds, self.lanes.agents(), strict=True):
             returns = evaluate_params(
                 self.config,
-                self.loop.agent,
-                state.agent.params,
+                self.agent,
+                state.params,
                 seed,
                 self.step,
                 self.config.evaluation.episodes,
@@ -159,8 +164,8 @@ class _Trainer:
         self.watch(Report(self.step, [], self.score))
 
     def save(self, status: str) -> None:
-        states = zip(self.config.all_seeds, self.lanes.states(), strict=True)
-        self.directory.save_checkpoint(self.step, {seed: state.agent for seed, state in states})
+        states = dict(zip(self.config.all_seeds, self.lanes.agents(), strict=True))
+        self.directory.save_checkpoint(self.step, states)
         self.directory.write_manifest(self.config, status, self.step)
 
 

@@ -1,0 +1,121 @@
+"""Atari 2600 games on the Arcade Learning Environment (GPL, hence an extra).
+
+All eight wrappers of the paper's appendix D: pictures of 84 x 84 greys, normalised by the network;
+rewards clipped for learning only; episodes that end when all lives are lost; up to 30 NOOPs at
+their start; sticky actions with probability 0.25; a skip of 4 frames with the maximum of the last
+two; stacks of 4.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from umdqn.envs.hosted import HostEnv, Stepped
+from umdqn.types import Domain, EnvSpec, Observation, UmdqnError, unknown
+
+PREFIX = "ALE/"
+DOMAINS = {"Pong": (-5.0, 5.0), "Boxing": (-1.0, 10.0), "Freeway": (-1.0, 10.0)}
+"""The paper's domains."""
+_STACK, _SIDE, _SKIP = 4, 84, 4
+_MOST_FRAMES = 108_000
+
+
+def _library() -> Any:
+    try:
+        import ale_py
+        import ale_py.roms
+        import ale_py.vector_env
+    except ImportError:
+        raise UmdqnError("Atari games need an extra: pip install 'umdqn[atari]'") from None
+    ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
+    return ale_py
+
+
+def rom_name(game: str) -> str:
+    """The ROM of a game such as `SpaceInvaders` or `SpaceInvaders-v5`."""
+    library = _library()
+    title = game.partition("-")[0]
+    rom = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", title).lower()
+    known = {name.title().replace("_", ""): name for name in library.roms.get_all_rom_ids()}
+    if rom not in known.values():
+        raise unknown("Atari game", title, known)
+    return rom
+
+
+def atari_spec(game: str) -> EnvSpec:
+    """The specification of a game."""
+    library = _library()
+    interface = library.ALEInterface()
+    interface.loadROM(library.roms.get_rom_path(rom_name(game)))
+    actions = tuple(action.name for action in interface.getMinimalActionSet())
+    title = game.partition("-")[0]
+    return EnvSpec(
+        name=PREFIX + title,
+        family="atari",
+        num_actions=len(actions),
+        observation=Observation((_STACK, _SIDE, _SIDE), "uint8", (0.0,), (255.0,), _STACK),
+        discount=0.99,
+        domain=Domain(*DOMAINS[title]) if title in DOMAINS else None,
+        time_limit=_MOST_FRAMES // _SKIP,
+        action_names=actions,
+        reward_clip=1.0,
+    )
+
+
+class AtariEnvs(HostEnv):
+    """Copies of a game; rewards are raw."""
+
+    def __init__(self, game: str, copies: int = 1):
+        from gymnasium.vector import AutoresetMode
+
+        self.spec, self.copies = atari_spec(game), copies
+        self._env = _library().vector_env.AtariVectorEnv(
+            rom_name(game),
+            copies,
+            num_threads=min(copies, 2),
+            max_num_frames_per_episode=_MOST_FRAMES,
+            repeat_action_probability=0.25,
+            autoreset_mode=AutoresetMode.SAME_STEP,
+            img_height=_SIDE,
+            img_width=_SIDE,
+            stack_num=_STACK,
+            frameskip=_SKIP,
+            noop_max=30,
+            episodic_life=False,
+            reward_clipping=False,
+            use_fire_reset=False,
+        )
+        self._picture = np.zeros((_SIDE, _SIDE, 3), np.uint8)
+
+    def reset(self, seed: int) -> np.ndarray:
+        seeds = np.random.SeedSequence(seed).generate_state(self.copies) >> 1
+        observation, _ = self._env.reset(seed=seeds.astype(np.int64))
+        self._draw(observation)
+        return observation.copy()
+
+    def restart(self, copy: int) -> np.ndarray:
+        chosen = np.arange(self.copies) == copy
+        observation, _ = self._env.reset(options={"reset_mask": chosen})
+        return observation[copy].copy()
+
+    def step(self, actions: np.ndarray) -> Stepped:
+        following, reward, terminated, truncated, info = self._env.step(
+            np.asarray(actions, np.int32)
+        )
+        following = following.copy()
+        self._draw(following)
+        observation = following
+        ended = terminated | truncated
+        if ended.any():
+            observation = following.copy()
+            observation[ended] = info["final_obs"][ended]
+        return Stepped(observation, reward.astype(np.float64), terminated, truncated, following)
+
+    def _draw(self, observation: np.ndarray) -> None:
+        self._picture = np.repeat(observation[0, -1, :, :, None], 3, axis=2)
+
+    def render(self) -> np.ndarray | None:
+        return self._picture.repeat(4, axis=0).repeat(4, axis=1)

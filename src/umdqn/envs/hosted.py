@@ -1,0 +1,223 @@
+"""Environments that run in Python: several copies of one, stepped together and watched closely."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from umdqn.types import Domain, EnvSpec, Observation, UmdqnError
+
+UNBOUNDED = 3.4e38
+"""A bound that is none."""
+
+
+class EnvironmentFault(UmdqnError):
+    """An environment broke its own contract, or raised."""
+
+
+class Stepped(NamedTuple):
+    """What a step of all copies brings."""
+
+    observation: np.ndarray
+    """What each copy came to, the last observation of an ended episode included."""
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    following: np.ndarray
+    """What each copy goes on from: the first observation of a new episode where one ended."""
+
+
+class HostEnv(abc.ABC):
+    """Copies of an environment. Ended episodes are followed by new ones, never mixed with them."""
+
+    spec: EnvSpec
+    copies: int
+
+    @abc.abstractmethod
+    def reset(self, seed: int) -> np.ndarray:
+        """Start all copies; the seed determines everything that follows."""
+
+    @abc.abstractmethod
+    def step(self, actions: np.ndarray) -> Stepped:
+        """One step of every copy."""
+
+    @abc.abstractmethod
+    def restart(self, copy: int) -> np.ndarray:
+        """Give up the episode of one copy and begin another."""
+
+    def render(self) -> np.ndarray | None:
+        """A picture of the first copy, if it can be drawn."""
+        return None
+
+    def close(self) -> None:
+        """Let go of what the copies hold."""
+        return
+
+
+class GymnasiumEnvs(HostEnv):
+    """Any Gymnasium environment; checks on every step that it keeps what its spaces promise."""
+
+    def __init__(self, make: Callable[[], gymnasium.Env], spec: EnvSpec, copies: int = 1):
+        self.spec, self.copies = spec, copies
+        self._envs = [_guarded(spec.name, "be made", make) for _ in range(copies)]
+        self._first_action = int(getattr(self._envs[0].action_space, "start", 0))
+        shape, dtype = spec.observation.shape, np.dtype(spec.observation.dtype)
+        self._shape, self._dtype = shape, dtype
+        self._floats = dtype.kind == "f"
+        self._steps = 0
+
+    def reset(self, seed: int) -> np.ndarray:
+        seeds = np.random.SeedSequence(seed).generate_state(self.copies)
+        self._steps = 0
+        return np.stack([self._start(i, int(s) >> 1) for i, s in enumerate(seeds)])
+
+    def restart(self, copy: int) -> np.ndarray:
+        return self._start(copy)
+
+    def _start(self, copy: int, seed: int | None = None) -> np.ndarray:
+        env = self._envs[copy]
+        answer = _guarded(self.spec.name, "reset", lambda: env.reset(seed=seed))
+        pair = isinstance(answer, tuple) and len(answer) == 2
+        self._require(pair, "reset()", "a pair of observation and info", answer)
+        return self._observation(answer[0])
+
+    def step(self, actions: np.ndarray) -> Stepped:
+        seen, following = [], []
+        rewards = np.empty(self.copies)
+        ends = np.empty((2, self.copies), bool)
+        for i, env in enumerate(self._envs):
+            try:
+                answer = env.step(int(actions[i]) + self._first_action)
+            except Exception as error:
+                raise self._fault(f"raised {_one_line(error)}") from error
+            self._require(
+                isinstance(answer, tuple) and len(answer) == 5,
+                "step()",
+                "observation, reward, terminated, truncated and info",
+                answer,
+            )
+            observation, reward, terminated, truncated, _ = answer
+            seen.append(self._observation(observation))
+            rewards[i] = self._reward(reward)
+            for row, (field, flag) in enumerate(
+                (("terminated", terminated), ("truncated", truncated))
+            ):
+                truth = flag is True or flag is False or isinstance(flag, np.bool_)
+                self._require(truth, field, "True or False", flag)
+                ends[row, i] = flag
+            following.append(self._start(i) if terminated or truncated else seen[-1])
+        self._steps += 1
+        return Stepped(np.stack(seen), rewards, ends[0], ends[1], np.stack(following))
+
+    def _observation(self, value: Any) -> np.ndarray:
+        good = isinstance(value, np.ndarray) and value.shape == self._shape
+        if not (good and value.dtype == self._dtype):
+            expected = f"{self._dtype} of shape {self._shape}"
+            self._require(False, "observation", expected, value)
+        if self._floats and not np.isfinite(value).all():
+            self._require(False, "observation", "finite numbers", value)
+        return value.copy()
+
+    def _reward(self, value: Any) -> float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        self._require(math.isfinite(number), "reward", "a finite number", value)
+        return number
+
+    def _require(self, condition: bool, field: str, expected: str, actual: Any) -> None:
+        if not condition:
+            raise self._fault(f"{field} must be {expected}, not {_describe(actual)}")
+
+    def _fault(self, what: str) -> EnvironmentFault:
+        return EnvironmentFault(
+            f"environment {self.spec.name!r}, step {self._steps + 1:,} of its copies: {what}"
+        )
+
+    def render(self) -> np.ndarray | None:
+        picture = _guarded(self.spec.name, "render", self._envs[0].render)
+        return picture if isinstance(picture, np.ndarray) and picture.ndim == 3 else None
+
+    def close(self) -> None:
+        for env in self._envs:
+            _guarded(self.spec.name, "close", env.close)
+
+
+def spec_of(
+    env: gymnasium.Env,
+    name: str,
+    family: str | None = None,
+    domain: Domain | None = None,
+    action_names: Sequence[str] = (),
+) -> EnvSpec:
+    """The specification of a Gymnasium environment, or why agents cannot learn in it."""
+    actions, observations = env.action_space, env.observation_space
+    if not isinstance(actions, spaces.Discrete):
+        raise UmdqnError(
+            f"environment {name!r}: action_space must be Discrete (all agents here choose one of "
+            f"several actions), not {actions}"
+        )
+    if not isinstance(observations, spaces.Box):
+        raise UmdqnError(
+            f"environment {name!r}: observation_space must be a Box, not {observations}; "
+            "gymnasium.wrappers.FlattenObservation makes one of most others"
+        )
+    count = int(actions.n)
+    low, high = (_bounds(bound) for bound in (observations.low, observations.high))
+    observation = Observation(observations.shape, np.dtype(observations.dtype).name, low, high)
+    limit = env.spec.max_episode_steps if env.spec is not None else None
+    return EnvSpec(
+        name=name,
+        family=family or _family(observation),
+        num_actions=count,
+        observation=observation,
+        discount=0.99,
+        domain=domain,
+        time_limit=limit,
+        action_names=tuple(action_names) or tuple(f"action {i}" for i in range(count)),
+    )
+
+
+def _family(observation: Observation) -> str:
+    """Which of the paper's tables suits an environment that is not in the paper."""
+    if len(observation.shape) != 3:
+        return "classic-control"
+    return "atari" if min(sorted(observation.shape)[1:]) >= 36 else "minatar"
+
+
+def _bounds(bound: np.ndarray) -> tuple[float, ...]:
+    """Bounds of all entries; one number where they are all the same."""
+    flat = np.clip(np.asarray(bound, np.float64).reshape(-1), -UNBOUNDED, UNBOUNDED)
+    return (float(flat[0]),) if np.all(flat == flat[0]) else tuple(flat.tolist())
+
+
+def _guarded(name: str, what: str, call: Callable[[], Any]) -> Any:
+    """The result of a call into a user's environment; whatever it raises becomes one line."""
+    try:
+        return call()
+    except UmdqnError:
+        raise
+    except Exception as error:
+        raise EnvironmentFault(
+            f"environment {name!r} could not {what}: {_one_line(error)}"
+        ) from error
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def _describe(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
+        finite = bool(np.isfinite(value).all())
+        return f"{value.dtype} of shape {value.shape}{'' if finite else ' with NaN or infinity'}"
+    text = " ".join(repr(value).split())
+    return f"{type(value).__name__} {text[:60]}"

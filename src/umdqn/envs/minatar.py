@@ -1,0 +1,73 @@
+"""The MinAtar games, played by the `minatar` package itself (GPL, hence an extra)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from umdqn.types import UmdqnError
+
+GAMES = {
+    "Asterix": "asterix",
+    "Breakout": "breakout",
+    "Freeway": "freeway",
+    "Seaquest": "seaquest",
+    "SpaceInvaders": "space_invaders",
+}
+"""Module of each game by the name that people write."""
+_ACTIONS = ("NOOP", "LEFT", "UP", "RIGHT", "DOWN", "FIRE")
+_PIXELS = 16
+
+
+class MinAtar(gymnasium.Env):
+    """A game with sticky actions (0.1), difficulty ramping, and the actions that do something."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012
+
+    def __init__(self, game: str, render_mode: str | None = None):
+        try:
+            from minatar import Environment
+        except ImportError:
+            raise UmdqnError("MinAtar needs an extra: pip install 'umdqn[minatar]'") from None
+        self._game = Environment(GAMES[game], sticky_action_prob=0.1, difficulty_ramping=True)
+        self._actions = self._game.minimal_action_set()
+        self.action_names = tuple(_ACTIONS[action] for action in self._actions)
+        self.action_space = spaces.Discrete(len(self._actions))
+        self.observation_space = spaces.Box(0, 1, tuple(self._game.state_shape()), bool)  # type: ignore[arg-type]
+        self.render_mode = render_mode
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        """A new game; sticky actions begin afresh too."""
+        super().reset(seed=seed)
+        if seed is not None:
+            self._game.seed(seed)
+        self._game.reset()
+        self._game.last_action = 0
+        return self._observation(), {}
+
+    def step(
+        self, action: int | np.integer
+    ) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        """One frame of the game."""
+        reward, terminated = self._game.act(self._actions[int(action)])
+        return self._observation(), float(reward), bool(terminated), False, {}
+
+    def _observation(self) -> np.ndarray:
+        return np.asarray(self._game.state(), np.bool_)
+
+    def render(self) -> Any:
+        """The board, one colour an object."""
+        if self.render_mode != "rgb_array":
+            return None
+        import matplotlib
+
+        state = self._observation()
+        highest = np.max(state * np.arange(1, state.shape[-1] + 1), axis=-1)
+        colours = matplotlib.colormaps["cubehelix"](np.linspace(0, 1, state.shape[-1] + 2)[:-1])
+        picture = (colours[highest, :3] * 255).astype(np.uint8)
+        return picture.repeat(_PIXELS, axis=0).repeat(_PIXELS, axis=1)

@@ -1,0 +1,200 @@
+"""The host loop: environments run in Python, acting and learning are compiled."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from umdqn.agents import Agent, AgentState, EpsilonGreedy, ReplayConfig
+from umdqn.envs import HostEnv
+from umdqn.loops.compiled import Progress
+from umdqn.loops.memory import make_memory
+from umdqn.types import Key, Transition
+
+# Streams of randomness of one seed, apart from each other.
+_ENVIRONMENT, _CHOICES = 0, 1
+
+
+class Losses(NamedTuple):
+    """Of the updates of a chunk: their sum, and the first update that was not finite."""
+
+    total: Float[Array, ""]
+    first_bad: Int[Array, ""]
+
+    @classmethod
+    def none(cls) -> Losses:
+        return cls(jnp.float32(0), jnp.int32(-1))
+
+
+@dataclasses.dataclass(frozen=True)
+class HostLoop:
+    """Trains one agent on copies of an environment."""
+
+    agent: Agent
+    make: Callable[[int], HostEnv]
+    exploration: EpsilonGreedy
+    replay: ReplayConfig
+    discount: float
+    update_every: int
+    truncation_terminates: bool
+    copies: int = 1
+
+
+class HostLanes:
+    """Several seeds of a host loop, each in a thread of its own, as many at once as cores."""
+
+    def __init__(self, loop: HostLoop, seeds: Sequence[int], devices: Sequence[jax.Device]):
+        agent = loop.agent
+        act = jax.jit(jax.vmap(agent.greedy, in_axes=(None, 0)))
+        learn = jax.jit(partial(_learn, agent), donate_argnums=(0, 1))
+        self.lanes = [
+            _Lane(loop, seed, devices[i % len(devices)], act, learn) for i, seed in enumerate(seeds)
+        ]
+        self._pool = ThreadPoolExecutor(max_workers=len(devices))
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the replay memories of all seeds."""
+        return sum(lane.memory.nbytes for lane in self.lanes)
+
+    def advance(self, steps: int) -> list[Progress]:
+        """Take `steps` steps with every seed; what happened, one report a seed."""
+        return list(self._pool.map(lambda lane: lane.advance(steps), self.lanes))
+
+    def agents(self) -> list[AgentState]:
+        """What every seed has learned."""
+        return [lane.state for lane in self.lanes]
+
+    def close(self) -> None:
+        """Let threads and environments go."""
+        self._pool.shutdown()
+        for lane in self.lanes:
+            lane.env.close()
+
+
+def _learn(
+    agent: Agent, state: AgentState, losses: Losses, batch: Transition, key: Key
+) -> tuple[AgentState, Losses]:
+    """One update; its randomness comes from the run's key and its number alone."""
+    number = state.updates
+    state, loss = agent.learn(state, batch, jax.random.fold_in(key, number))
+    bad = ~jnp.isfinite(loss) & (losses.first_bad < 0)
+    first_bad = jnp.where(bad, number, losses.first_bad)
+    return state, Losses(losses.total + loss, first_bad)
+
+
+class _Lane:
+    """One seed: its environments, its memory and what it has learned."""
+
+    def __init__(
+        self,
+        loop: HostLoop,
+        seed: int,
+        device: jax.Device,
+        act: Callable[..., Any],
+        learn: Callable[..., Any],
+    ):
+        self.loop, self._act, self._learn, self._device = loop, act, learn, device
+        agent_key, _, run_key = jax.random.split(jax.random.key(seed), 3)
+        self.state = jax.device_put(jax.jit(loop.agent.init)(agent_key), device)
+        self._key = jax.device_put(run_key, device)
+        self.env = loop.make(loop.copies)
+        self.memory = make_memory(self.env.spec, loop.replay.capacity, loop.copies)
+        self._random = np.random.default_rng([seed, _CHOICES])
+        self._seed, self._step = seed, 0
+        self._returns = np.zeros(loop.copies)
+        self._observation: np.ndarray | None = None
+        self._target = 0
+
+    def advance(self, steps: int) -> Progress:
+        """Go on until `steps` more steps are taken; copies step together, so it may be a few more.
+
+        What is more in one call is less in the next.
+        """
+        self._target += steps
+        losses = jax.device_put(Losses.none(), self._device)
+        updates, episodes, total = 0, 0, 0.0
+        if self._observation is None:
+            self._observation = self._begin()
+        first_update = int(self.state.updates)
+        while self._step < self._target:
+            ended = self._interact()
+            if ended is not None:
+                episodes += int(ended.sum())
+                total += float(self._returns[ended].sum())
+                self._returns[ended] = 0.0
+            for _ in range(self._updates_due()):
+                batch = self.memory.sample(self._random, self.loop.replay.batch_size)
+                self.state, losses = self._learn(self.state, losses, batch, self._key)
+                updates += 1
+        losses = jax.device_get(losses)
+        bad = int(losses.first_bad)
+        return Progress(
+            episodes=np.asarray(episodes),
+            returns=np.asarray(total, np.float32),
+            updates=np.asarray(updates),
+            loss=losses.total,
+            first_bad_step=np.asarray(-1 if bad < 0 else self._step_of(bad, first_update, updates)),
+        )
+
+    def _step_of(self, update: int, first: int, updates: int) -> int:
+        """The step at which an update of this chunk was made."""
+        return self._step - (first + updates - 1 - update) * self.loop.update_every
+
+    def _begin(self) -> np.ndarray:
+        observation = self.env.reset(_stream(self._seed, _ENVIRONMENT))
+        for copy in range(self.loop.copies):
+            self.memory.start(copy, observation[copy])
+        return observation
+
+    def _interact(self) -> np.ndarray | None:
+        """One step of all copies, remembered; which episodes ended, if any did."""
+        loop = self.loop
+        actions = self._choose()
+        step = self.env.step(actions)
+        done = step.terminated | step.truncated
+        final = done if loop.truncation_terminates else step.terminated
+        clip = self.env.spec.reward_clip
+        rewards = step.reward if clip is None else np.clip(step.reward, -clip, clip)
+        for i in range(loop.copies):
+            discount = 0.0 if final[i] else loop.discount
+            self.memory.add(i, actions[i], rewards[i], discount, step.observation[i])
+        self._observation = step.following
+        self._returns += step.reward
+        self._step += loop.copies
+        if not done.any():
+            return None
+        for ended in np.flatnonzero(done).tolist():
+            self.memory.start(ended, step.following[ended])
+        return done
+
+    def _choose(self) -> np.ndarray:
+        """Epsilon-greedy actions; the network is not asked where all are random."""
+        copies = self.loop.copies
+        random = self._random.integers(0, self.env.spec.num_actions, copies)
+        since = self._step - self.loop.replay.warmup
+        if since < 0:
+            return random
+        explores = self._random.random(copies) < self.loop.exploration.epsilon_on_host(since)
+        if explores.all():
+            return random
+        return np.where(explores, random, self._act(self.state.params, self._observation))
+
+    def _updates_due(self) -> int:
+        """Updates that the last step of all copies makes due."""
+        before = max(self._step - self.loop.copies, self.loop.replay.warmup)
+        every = self.loop.update_every
+        return max(self._step // every - before // every, 0)
+
+
+def _stream(seed: int, stream: int) -> int:
+    """A seed of its own for one of the streams of a seed."""
+    return int(np.random.SeedSequence([seed, stream]).generate_state(1)[0])

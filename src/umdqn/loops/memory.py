@@ -1,0 +1,185 @@
+"""Experience replay for environments that run in Python: rings in NumPy, allocated up front."""
+
+from __future__ import annotations
+
+import abc
+import math
+from typing import Any
+
+import numpy as np
+
+from umdqn.types import EnvSpec, Observation, Transition, UmdqnError
+
+# Room for the frames that are no transitions: those before and after an episode.
+_SPARE_FRAMES = 20
+
+
+class Memory(abc.ABC):
+    """A ring of transitions of several copies of an environment."""
+
+    @abc.abstractmethod
+    def start(self, copy: int, observation: np.ndarray) -> None:
+        """A new episode of one copy begins."""
+
+    @abc.abstractmethod
+    def add(
+        self,
+        copy: int,
+        action: int,
+        reward: float,
+        discount: float,
+        observation: np.ndarray,
+    ) -> None:
+        """One copy went on to `observation`."""
+
+    @abc.abstractmethod
+    def sample(self, random: np.random.Generator, count: int) -> Transition:
+        """Transitions drawn uniformly with replacement."""
+
+    @property
+    @abc.abstractmethod
+    def nbytes(self) -> int:
+        """Bytes that the memory takes."""
+
+
+def make_memory(spec: EnvSpec, capacity: int, copies: int) -> Memory:
+    """The memory that suits an environment's observations; all of it is taken at once."""
+    kind = FrameMemory if spec.observation.stack > 1 else PairMemory
+    try:
+        return kind(spec.observation, capacity, copies)
+    except MemoryError:
+        size = needed_bytes(spec, capacity) / 1e9
+        raise UmdqnError(
+            f"replay.capacity = {capacity} is not allowed: {size:.1f} GB of memory are not there"
+        ) from None
+
+
+def needed_bytes(spec: EnvSpec, capacity: int) -> int:
+    """About how many bytes a memory takes."""
+    seen = spec.observation
+    size = math.prod(seen.shape) * np.dtype(seen.dtype).itemsize
+    if seen.stack > 1:
+        return size // seen.stack * (capacity + capacity // _SPARE_FRAMES)
+    return 2 * size * capacity
+
+
+def _batch(*arrays: Any) -> Transition:
+    """A batch in NumPy, which compiled programs take as it is."""
+    return Transition(*arrays)
+
+
+def _taken(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """An array whose memory is really there, not only promised."""
+    array = np.empty(shape, dtype)
+    array.fill(0)
+    return array
+
+
+class PairMemory(Memory):
+    """Both observations of every transition, first in first out."""
+
+    def __init__(self, observation: Observation, capacity: int, copies: int):
+        shape = (capacity, *observation.shape)
+        self._before = _taken(shape, observation.dtype)
+        self._after = _taken(shape, observation.dtype)
+        self._actions = np.zeros(capacity, np.int32)
+        self._rewards = np.zeros(capacity, np.float32)
+        self._discounts = np.zeros(capacity, np.float32)
+        self._last = np.zeros((copies, *observation.shape), observation.dtype)
+        self._capacity, self._added = capacity, 0
+
+    def start(self, copy: int, observation: np.ndarray) -> None:
+        self._last[copy] = observation
+
+    def add(
+        self, copy: int, action: int, reward: float, discount: float, observation: np.ndarray
+    ) -> None:
+        slot = self._added % self._capacity
+        self._before[slot], self._after[slot] = self._last[copy], observation
+        self._actions[slot] = action
+        self._rewards[slot], self._discounts[slot] = reward, discount
+        self._last[copy] = observation
+        self._added += 1
+
+    def sample(self, random: np.random.Generator, count: int) -> Transition:
+        rows = random.integers(0, min(self._added, self._capacity), count)
+        return _batch(
+            self._before[rows],
+            self._actions[rows],
+            self._rewards[rows],
+            self._discounts[rows],
+            self._after[rows],
+        )
+
+    @property
+    def nbytes(self) -> int:
+        return self._before.nbytes + self._after.nbytes + 12 * self._capacity
+
+
+class FrameMemory(Memory):
+    """Every frame of stacked pictures once; stacks are put together when they are drawn.
+
+    Each copy has a ring of frames. An episode enters all frames of its first stack, then one frame
+    a step; the observation of a slot is the slot's frame and those right before it. A slot is a
+    transition if the episode went on from it.
+    """
+
+    def __init__(self, observation: Observation, capacity: int, copies: int):
+        self._stack = observation.stack
+        slots = -(-(capacity + capacity // _SPARE_FRAMES) // copies)
+        self._slots = max(slots, 4 * self._stack)
+        shape = (copies, self._slots)
+        self._frames = _taken((*shape, *observation.shape[1:]), observation.dtype)
+        self._actions = np.zeros(shape, np.int32)
+        self._rewards = np.zeros(shape, np.float32)
+        self._discounts = np.zeros(shape, np.float32)
+        self._goes_on = np.zeros(shape, bool)
+        self._head = np.zeros(copies, np.int64)
+        """Frames that each copy ever entered."""
+
+    def start(self, copy: int, observation: np.ndarray) -> None:
+        for frame in observation:
+            self._enter(copy, frame)
+
+    def _enter(self, copy: int, frame: np.ndarray) -> None:
+        slot = self._head[copy] % self._slots
+        self._frames[copy, slot] = frame
+        self._goes_on[copy, slot] = False
+        # Stacks that reached back to the frame which this one replaced are gone.
+        gone = (slot + np.arange(1, self._stack)) % self._slots
+        self._goes_on[copy, gone] = False
+        self._head[copy] += 1
+
+    def add(
+        self, copy: int, action: int, reward: float, discount: float, observation: np.ndarray
+    ) -> None:
+        slot = (self._head[copy] - 1) % self._slots
+        self._enter(copy, observation[-1])
+        self._actions[copy, slot] = action
+        self._rewards[copy, slot], self._discounts[copy, slot] = reward, discount
+        self._goes_on[copy, slot] = True
+
+    def sample(self, random: np.random.Generator, count: int) -> Transition:
+        copies, slots = np.empty(0, np.int64), np.empty(0, np.int64)
+        filled = np.minimum(self._head, self._slots).min()
+        while len(slots) < count:
+            copy = random.integers(0, len(self._head), 2 * count)
+            slot = random.integers(0, filled, 2 * count)
+            good = self._goes_on[copy, slot]
+            copies, slots = np.append(copies, copy[good]), np.append(slots, slot[good])
+        copies, slots = copies[:count], slots[:count]
+        return _batch(
+            self._stacks(copies, slots),
+            self._actions[copies, slots],
+            self._rewards[copies, slots],
+            self._discounts[copies, slots],
+            self._stacks(copies, slots + 1),
+        )
+
+    def _stacks(self, copies: np.ndarray, slots: np.ndarray) -> np.ndarray:
+        back = np.arange(1 - self._stack, 1)
+        return self._frames[copies[:, None], (slots[:, None] + back) % self._slots]
+
+    @property
+    def nbytes(self) -> int:
+        return self._frames.nbytes + 13 * self._actions.size

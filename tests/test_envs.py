@@ -1,0 +1,52 @@
+"""Every environment against its referee: Gymnasium, the minatar package, ALE."""
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from umdqn.envs import find
+
+CLASSIC = ("CartPole-v0", "CartPole-v1", "Acrobot-v1", "MountainCar-v0")
+DRIVEN = {"MountainCar-v0": 1, "Acrobot-v1": 3}
+
+
+@pytest.mark.parametrize("name", CLASSIC)
+def test_compiled_dynamics_keep_step_with_gymnasium(name):
+    env, referee = find(name).compiled, gymnasium.make(name).unwrapped
+    step, observe = jax.jit(env.step), jax.jit(env.observe)
+    random = np.random.default_rng(0)
+    referee.reset(seed=0)
+    terminals = 0
+    for count in range(3_000):
+        action = int(random.integers(env.spec.num_actions))
+        if name in DRIVEN and count % 10:  # with the speed: energy grows until the goal is reached
+            action = 2 if referee.state[DRIVEN[name]] >= 0 else 0
+        state = np.array(referee.state, np.float32)
+        observation, reward, terminated, _, _ = referee.step(action)
+        after, outcome = step(jnp.asarray(state), jnp.int32(action), jax.random.key(0))
+        # Acrobot's angles jump by a turn at pi: compare what is observed.
+        np.testing.assert_allclose(observe(after), observation, rtol=2e-5, atol=2e-5)
+        assert float(outcome.reward) == reward
+        assert bool(outcome.terminated) == terminated
+        terminals += terminated
+        if terminated or count % 500 == 499:
+            referee.reset()
+    assert terminals > 0
+
+
+@pytest.mark.parametrize("name", CLASSIC)
+def test_compiled_starts_and_limits_are_gymnasiums(name):
+    env, referee = find(name).compiled, gymnasium.make(name)
+    starts = jax.vmap(lambda key: env.observe(env.reset(key)))(
+        jax.random.split(jax.random.key(1), 2_000)
+    )
+    reference = np.stack([referee.reset(seed=seed)[0] for seed in range(2_000)])
+    # Uniform starts: both samples fill the same box, whose ends 2,000 draws come within 1% of.
+    width = np.ptp(reference, axis=0) + 1e-6
+    np.testing.assert_array_less(np.abs(starts.min(0) - reference.min(0)), 0.01 * width)
+    np.testing.assert_array_less(np.abs(starts.max(0) - reference.max(0)), 0.01 * width)
+    assert env.spec.time_limit == referee.spec.max_episode_steps
+    assert env.spec.num_actions == referee.action_space.n
+    assert env.spec.observation.shape == referee.observation_space.shape
