@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import math
 import warnings
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -17,6 +16,9 @@ from jaxtyping import Array, Float, Int, Shaped
 
 AnyArray = Array | np.ndarray
 """An array of compiled programs or of NumPy."""
+
+UNBOUNDED = 3.4e38
+"""A bound that is none: finite, so that it can be written down."""
 
 Key = jax.Array
 """A typed JAX random key."""
@@ -120,9 +122,9 @@ class Observation:
 
     shape: tuple[int, ...]
     dtype: str = "float32"
-    low: tuple[float, ...] = (-math.inf,)
-    """Least value of each entry, or one value for all; infinite where there is none."""
-    high: tuple[float, ...] = (math.inf,)
+    low: tuple[float, ...] = (-UNBOUNDED,)
+    """Least value of each entry, or one value for all."""
+    high: tuple[float, ...] = (UNBOUNDED,)
     stack: int = 1
     """How many frames an image stacks on its first axis: memories keep each frame once."""
 

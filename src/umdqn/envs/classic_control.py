@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from umdqn.envs.environment import Environment, Outcome
-from umdqn.types import Domain, EnvSpec, Key, Observation
+from umdqn.types import UNBOUNDED, Domain, EnvSpec, Key, Observation
 
 _FAMILY = "classic-control"
 _DISCOUNT = 0.99
@@ -33,7 +33,7 @@ class CartPole(Environment):
             name=name,
             family=_FAMILY,
             num_actions=2,
-            observation=_bounds((2 * self._FARTHEST, math.inf, 2 * self._STEEPEST, math.inf)),
+            observation=_bounds((2 * self._FARTHEST, UNBOUNDED, 2 * self._STEEPEST, UNBOUNDED)),
             discount=_DISCOUNT,
             domain=Domain(-10.0, 110.0),
             time_limit=time_limit,

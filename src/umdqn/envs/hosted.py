@@ -11,10 +11,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from umdqn.types import Domain, EnvSpec, Observation, UmdqnError
-
-UNBOUNDED = 3.4e38
-"""A bound that is none."""
+from umdqn.types import UNBOUNDED, Domain, EnvSpec, Observation, UmdqnError
 
 
 class EnvironmentFault(UmdqnError):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -52,11 +51,9 @@ class HostLanes:
     """Several seeds of a host loop, each in a thread of its own, as many at once as cores."""
 
     def __init__(self, loop: HostLoop, seeds: Sequence[int], devices: Sequence[jax.Device]):
-        agent = loop.agent
-        act = jax.jit(jax.vmap(agent.greedy, in_axes=(None, 0)))
-        learn = jax.jit(partial(_learn, agent), donate_argnums=(0, 1))
+        programs = _Programs(loop.agent)
         self.lanes = [
-            _Lane(loop, seed, devices[i % len(devices)], act, learn) for i, seed in enumerate(seeds)
+            _Lane(loop, seed, devices[i % len(devices)], programs) for i, seed in enumerate(seeds)
         ]
         self._pool = ThreadPoolExecutor(max_workers=len(devices))
 
@@ -80,15 +77,35 @@ class HostLanes:
             lane.env.close()
 
 
-def _learn(
-    agent: Agent, state: AgentState, losses: Losses, batch: Transition, key: Key
-) -> tuple[AgentState, Losses]:
-    """One update; its randomness comes from the run's key and its number alone."""
-    number = state.updates
-    state, loss = agent.learn(state, batch, jax.random.fold_in(key, number))
-    bad = ~jnp.isfinite(loss) & (losses.first_bad < 0)
-    first_bad = jnp.where(bad, number, losses.first_bad)
-    return state, Losses(losses.total + loss, first_bad)
+class _Programs:
+    """Acting and learning, compiled over flat lists of arrays.
+
+    To take a state apart and put it together again at every call would cost more than acting.
+    """
+
+    def __init__(self, agent: Agent):
+        shapes = jax.eval_shape(agent.init, jax.random.key(0))
+        self.whole = jax.tree.structure(shapes)
+        params = jax.tree.structure(shapes.params)
+        self.num_params = len(jax.tree.leaves(shapes.params))
+
+        def act(leaves: list[Array], observations: Array) -> Array:
+            greedy = jax.vmap(agent.greedy, in_axes=(None, 0))
+            return greedy(jax.tree.unflatten(params, leaves), observations)
+
+        def learn(
+            leaves: list[Array], losses: Losses, batch: Transition, key: Key
+        ) -> tuple[list[Array], Losses]:
+            """One update; its randomness comes from the run's key and its number alone."""
+            state = jax.tree.unflatten(self.whole, leaves)
+            number = state.updates
+            state, loss = agent.learn(state, batch, jax.random.fold_in(key, number))
+            bad = ~jnp.isfinite(loss) & (losses.first_bad < 0)
+            first_bad = jnp.where(bad, number, losses.first_bad)
+            return jax.tree.leaves(state), Losses(losses.total + loss, first_bad)
+
+        self.act = jax.jit(act)
+        self.learn = jax.jit(learn, donate_argnums=(0, 1))
 
 
 class _Lane:
@@ -99,12 +116,12 @@ class _Lane:
         loop: HostLoop,
         seed: int,
         device: jax.Device,
-        act: Callable[..., Any],
-        learn: Callable[..., Any],
+        programs: _Programs,
     ):
-        self.loop, self._act, self._learn, self._device = loop, act, learn, device
+        self.loop, self._programs, self._device = loop, programs, device
         agent_key, _, run_key = jax.random.split(jax.random.key(seed), 3)
-        self.state = jax.device_put(jax.jit(loop.agent.init)(agent_key), device)
+        state = jax.device_put(jax.jit(loop.agent.init)(agent_key), device)
+        self._leaves = jax.tree.leaves(state)
         self._key = jax.device_put(run_key, device)
         self.env = loop.make(loop.copies)
         self.memory = make_memory(self.env.spec, loop.replay.capacity, loop.copies)
@@ -113,6 +130,11 @@ class _Lane:
         self._returns = np.zeros(loop.copies)
         self._observation: np.ndarray | None = None
         self._target = 0
+
+    @property
+    def state(self) -> AgentState:
+        """What the seed has learned."""
+        return jax.tree.unflatten(self._programs.whole, self._leaves)
 
     def advance(self, steps: int) -> Progress:
         """Go on until `steps` more steps are taken; copies step together, so it may be a few more.
@@ -133,7 +155,7 @@ class _Lane:
                 self._returns[ended] = 0.0
             for _ in range(self._updates_due()):
                 batch = self.memory.sample(self._random, self.loop.replay.batch_size)
-                self.state, losses = self._learn(self.state, losses, batch, self._key)
+                self._leaves, losses = self._programs.learn(self._leaves, losses, batch, self._key)
                 updates += 1
         losses = jax.device_get(losses)
         bad = int(losses.first_bad)
@@ -164,9 +186,10 @@ class _Lane:
         final = done if loop.truncation_terminates else step.terminated
         clip = self.env.spec.reward_clip
         rewards = step.reward if clip is None else np.clip(step.reward, -clip, clip)
-        for i in range(loop.copies):
-            discount = 0.0 if final[i] else loop.discount
-            self.memory.add(i, actions[i], rewards[i], discount, step.observation[i])
+        outcomes = zip(actions.tolist(), rewards.tolist(), final.tolist(), strict=True)
+        for i, (action, reward, ends) in enumerate(outcomes):
+            discount = 0.0 if ends else loop.discount
+            self.memory.add(i, action, reward, discount, step.observation[i])
         self._observation = step.following
         self._returns += step.reward
         self._step += loop.copies
@@ -186,7 +209,8 @@ class _Lane:
         explores = self._random.random(copies) < self.loop.exploration.epsilon_on_host(since)
         if explores.all():
             return random
-        return np.where(explores, random, self._act(self.state.params, self._observation))
+        params = self._leaves[: self._programs.num_params]
+        return np.where(explores, random, self._programs.act(params, self._observation))
 
     def _updates_due(self) -> int:
         """Updates that the last step of all copies makes due."""

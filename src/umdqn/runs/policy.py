@@ -60,7 +60,7 @@ class Policy:
             explores = self._random.random(len(actions)) < self.epsilon
             choices = self._random.integers(0, self.agent.spec.num_actions, len(actions))
             actions = np.where(explores, choices, actions)
-        return (actions[0] if single else actions), None
+        return (actions.reshape(()) if single else actions), None
 
 
 def evaluate_params(

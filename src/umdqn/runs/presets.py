@@ -42,16 +42,16 @@ def _filled(table: Fields, **more: Any) -> Fields:
 _UMDQN: Fields = {"representation.hidden": (128,), "metric.points": 200}
 # The paper writes the root, its reference computes the square; only the square's gradient is
 # unbiased, and only it reaches the paper's results.
-_SQUARED = {"metric cramer": {"metric.root": False}}
+_SQUARED: dict[str, Fields] = {"metric cramer": {"metric.root": False}}
 # Fewer particles than the 200 of MMDQN's authors, whose cost is quadratic.
-_FEWER = {"mmdqn": {"representation.quantiles": 50}}
-_PAPER = {
+_FEWER: dict[str, Fields] = {"mmdqn": {"representation.quantiles": 50}}
+_PAPER: dict[str, Fields] = {
     **_SQUARED,
     **_FEWER,
     **dict.fromkeys(("umdqn-kl", "umdqn-c", "umdqn-w"), _UMDQN),
 }
 # The reference's baselines use Adam as QR-DQN's authors do on Atari.
-_ATARI_BASELINES = {
+_ATARI_BASELINES: dict[str, Fields] = {
     agent: {"optimiser.epsilon": 3.125e-4} for agent in ("dqn", "cdqn", "qr-dqn", "iqn", "fqf")
 }
 

@@ -1,0 +1,296 @@
+"""The host loop: contracts of environments, memories, and episodes that never mix."""
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+from gymnasium import spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import umdqn
+from umdqn.agents import EpsilonGreedy, ReplayConfig
+from umdqn.envs import EnvironmentFault, GymnasiumEnvs, find
+from umdqn.envs.hosted import spec_of
+from umdqn.loops import FrameMemory, HostLanes, HostLoop, PairMemory, evaluate_hosted, make_memory
+from umdqn.runs import configure, load, train_config
+from umdqn.runs.domains import estimated_domain
+from umdqn.types import Domain, Notice, Observation, UmdqnError
+
+SMALL = {"replay.warmup": 100, "torso": "16,16", "representation.hidden": "16", "metric.points": 20}
+
+
+class Counting(gymnasium.Env):
+    """Observes its episode and its step; ends by turns with termination and truncation."""
+
+    length = 7
+
+    def __init__(self, fault=None, at=5):
+        self.observation_space = spaces.Box(-10.0, 1e6, (2,), np.float32)
+        self.action_space = spaces.Discrete(2, start=3)
+        self.fault, self.at = fault, at
+        self.episode, self.count, self.total = -1, 0, 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.episode, self.count = self.episode + 1, 0
+        return self._seen(), {}
+
+    def _seen(self):
+        return np.array([self.episode, self.count], np.float32)
+
+    def step(self, action):
+        assert action in (3, 4)
+        self.count += 1
+        self.total += 1
+        over = self.count == self.length
+        answer = [self._seen(), float(self.count), over and self.episode % 2 == 0, False, {}]
+        answer[3] = over and not answer[2]
+        if self.fault and self.total == self.at:
+            answer = self.fault(answer)
+        return tuple(answer)
+
+
+def changed(index, value):
+    def fault(answer):
+        answer[index] = value
+        return answer
+
+    return fault
+
+
+def raising(answer):
+    raise ValueError("the motor\nis broken")
+
+
+FAULTS = {
+    "shape": (changed(0, np.zeros(3, np.float32)), "observation must be float32 of shape (2,)"),
+    "dtype": (changed(0, np.zeros(2)), "not float64 of shape (2,)"),
+    "nan": (changed(0, np.array([0, np.nan], np.float32)), "observation must be finite numbers"),
+    "list": (changed(0, [0.0, 1.0]), "not list [0.0, 1.0]"),
+    "reward": (changed(1, np.inf), "reward must be a finite number, not float inf"),
+    "text": (changed(1, "much"), "reward must be a finite number, not str 'much'"),
+    "flag": (changed(2, "yes"), "terminated must be True or False, not str 'yes'"),
+    "raises": (raising, "raised ValueError: the motor is broken"),
+    "short": (lambda answer: answer[:4], "step() must be observation, reward"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("at", [1, 10_001])
+def test_an_environment_that_breaks_its_contract_is_named(name, at):
+    fault, message = FAULTS[name]
+    make = lambda: Counting(fault, at)  # noqa: E731
+    envs = GymnasiumEnvs(make, spec_of(make(), "counting"))
+    envs.reset(0)
+    for _ in range(at - 1):
+        envs.step(np.zeros(1, np.int64))
+    with pytest.raises(EnvironmentFault) as caught:
+        envs.step(np.zeros(1, np.int64))
+    text = str(caught.value)
+    assert message in text
+    assert f"environment 'counting', step {at:,}" in text
+    assert "\n" not in text
+
+
+class Continuous(Counting):
+    def __init__(self):
+        super().__init__()
+        self.action_space = spaces.Box(-1.0, 1.0, (1,))
+
+
+class Dictionary(Counting):
+    def __init__(self):
+        super().__init__()
+        self.observation_space = spaces.Dict({"a": self.observation_space})
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        (Continuous, "action_space must be Discrete"),
+        (Dictionary, "observation_space must be a Box"),
+        ("LunarLander-v33", "did you mean 'LunarLander-v3'?"),
+        ("ALE/Pnog", "did you mean 'Pong'?"),
+        ("MinAtar/Breakot", "did you mean 'Breakout'?"),
+        ("no_such_module:Env", "cannot import no_such_module"),
+        ("gymnasium:Envv", "did you mean 'Env'?"),
+        ("collections:abc", "no environment and makes none"),
+        ("collections:OrderedDict", "made OrderedDict, not an Env"),
+        (3, "a name, a Gymnasium environment, or a function"),
+    ],
+)
+def test_environments_that_cannot_be_used_are_refused_in_one_line(env, message, tmp_path):
+    with pytest.raises(UmdqnError, match=r".") as caught:
+        umdqn.train(env, out=tmp_path / "run")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "minatar", None)
+    from umdqn.envs.minatar import MinAtar
+
+    with pytest.raises(UmdqnError, match=r"pip install 'umdqn\[minatar\]'"):
+        MinAtar("Breakout")
+
+
+def test_the_retired_lander_is_explained():
+    with pytest.warns(Notice, match="LunarLander-v2 is LunarLander-v3 now"):
+        assert configure("LunarLander-v2").env == "LunarLander-v3"
+
+
+def test_a_domain_is_estimated_from_rewards_and_said():
+    # Rewards of 1 to 7, no time limit: at most 7 / (1 - 0.5) = 14, and a margin of a tenth.
+    make = Counting
+    entry = find(umdqn.envs.named(make))
+    with pytest.warns(Notice, match=r"\[-1.4, 15.4\].*between 1 and 7.*--domain"):
+        assert estimated_domain(entry, 0.5) == Domain(-1.4, 15.4)
+
+
+def drive(memory, episodes, copies=1):
+    """Enter episodes of the given lengths; the transitions that were entered, newest last."""
+    entered = []
+    stamp = 0
+    for number, length in enumerate(episodes):
+        copy = number % copies
+        stack = [np.full((2, 2), 0)] * 3 + [np.full((2, 2), stamp := stamp + 1)]
+        memory.start(copy, np.stack(stack).astype(np.uint16))
+        for step in range(length):
+            before = np.stack(stack)
+            stack = [*stack[1:], np.full((2, 2), stamp := stamp + 1)]
+            discount = 0.0 if step == length - 1 else 0.9
+            memory.add(copy, step, float(stamp), discount, np.stack(stack).astype(np.uint16))
+            entered.append((before, step, float(stamp), discount, np.stack(stack)))
+    return entered
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=25), st.integers(8, 60), st.integers(1, 3))
+def test_frames_kept_once_give_back_what_was_entered(lengths, capacity, copies):
+    memory = FrameMemory(Observation((4, 2, 2), "uint16", stack=4), capacity, copies)
+    lengths = lengths + [3] * copies  # every copy has something
+    entered = {row[2]: row for row in drive(memory, lengths, copies)}
+    batch = memory.sample(np.random.default_rng(0), 200)
+    for before, action, reward, discount, after in zip(*batch, strict=True):
+        known = entered[float(reward)]
+        np.testing.assert_array_equal(before, known[0])
+        np.testing.assert_array_equal(after, known[4])
+        assert (action, np.float32(discount)) == (known[1], np.float32(known[3]))
+
+
+def test_a_frame_memory_holds_its_capacity_and_draws_all_of_it():
+    memory = FrameMemory(Observation((4, 2, 2), "uint16", stack=4), 400, 1)
+    entered = drive(memory, [100] * 9)
+    batch = memory.sample(np.random.default_rng(0), 20_000)
+    newest = {row[2] for row in entered[-400:]}
+    drawn = {float(reward) for reward in batch.reward}
+    # 420 frames, of which 4 an episode begin or end it; 20,000 draws miss none of 400 (e^-50).
+    assert len(drawn & newest) >= 390
+    assert len(drawn) <= 420
+
+
+def test_a_pair_memory_is_first_in_first_out():
+    memory = PairMemory(Observation((4, 2, 2), "uint16"), 50, 1)
+    entered = drive(memory, [30, 20, 40])
+    batch = memory.sample(np.random.default_rng(0), 5_000)
+    assert set(batch.reward.tolist()) == {row[2] for row in entered[-50:]}
+    by_reward = {row[2]: row for row in entered}
+    for before, _, reward, _, after in zip(*batch, strict=True):
+        np.testing.assert_array_equal(before, by_reward[float(reward)][0])
+        np.testing.assert_array_equal(after, by_reward[float(reward)][4])
+
+
+def test_atari_transitions_fit_in_little_memory():
+    spec = find("ALE/Pong").spec
+    memory = make_memory(spec, 10_000, 1)
+    assert 10_000 * 84 * 84 < memory.nbytes <= 0.08e9
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+@pytest.mark.parametrize("truncation_terminates", [False, True])
+def test_no_transition_crosses_episodes(copies, truncation_terminates):
+    config = configure(umdqn.envs.named(Counting), overrides=SMALL | {"domain": (-1, 60)})
+    entry = config.environment()
+    loop = HostLoop(
+        agent=config.build_agent(),
+        make=entry.hosted,
+        exploration=EpsilonGreedy(),
+        replay=ReplayConfig(capacity=500, warmup=10_000),
+        discount=0.5,
+        update_every=1,
+        truncation_terminates=truncation_terminates,
+        copies=copies,
+    )
+    lanes = HostLanes(loop, [0], jax.devices()[:1])
+    lanes.advance(300)
+    batch = lanes.lanes[0].memory.sample(np.random.default_rng(0), 3_000)
+    lanes.close()
+    (episode, step), (next_episode, next_step) = batch.observation.T, batch.next_observation.T
+    np.testing.assert_array_equal(episode, next_episode)
+    np.testing.assert_array_equal(step + 1, next_step)
+    np.testing.assert_array_equal(batch.reward, next_step)
+    ended = next_step == Counting.length
+    final = ended if truncation_terminates else ended & (episode % 2 == 0)
+    np.testing.assert_array_equal(batch.discount, np.where(final, 0.0, 0.5).astype(np.float32))
+    assert final.any()
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_hosted_evaluation_counts_every_copys_share(copies):
+    envs = GymnasiumEnvs(Counting, spec_of(Counting(), "counting"), copies)
+    returns = evaluate_hosted(lambda seen: np.zeros(len(seen), int), envs, 0.5, 0, 7, 0.0, 100)
+    np.testing.assert_allclose(returns.undiscounted, np.full(7, 28.0))
+    expected = sum(0.5**step * (step + 1) for step in range(7))
+    np.testing.assert_allclose(returns.discounted, np.full(7, expected), rtol=1e-6)
+
+
+def test_hosted_evaluation_gives_endless_episodes_up():
+    envs = GymnasiumEnvs(Counting, spec_of(Counting(), "counting"), 2)
+    returns = evaluate_hosted(lambda seen: np.zeros(len(seen), int), envs, 0.5, 0, 5, 0.0, 3)
+    np.testing.assert_allclose(returns.undiscounted, np.full(5, 1.0 + 2 + 3))
+
+
+def test_a_run_whose_environment_breaks_is_kept_and_loads(tmp_path):
+    make = lambda: Counting(changed(1, np.nan), 450)  # noqa: E731
+    config = configure(
+        umdqn.envs.named(make),
+        overrides=SMALL | {"domain": (-1, 60), "steps": 1_000, "chunk": 100},
+    )
+    with pytest.raises(EnvironmentFault, match="reward must be a finite number"):
+        train_config(config, tmp_path / "run")
+    run = load(tmp_path / "run")
+    assert run.manifest["status"] == "failed"
+    assert "reward must be" in run.manifest["reason"]
+    assert run.step == 400
+    assert np.isfinite(run.law(np.zeros(2))[0].mean)
+
+
+def test_host_runs_repeat_bit_for_bit(tmp_path):
+    fields = SMALL | {"steps": 400, "loop": "host", "seeds": 2, "num_envs": 2}
+    config = configure("CartPole-v1", overrides=fields)
+    first, second = (train_config(config, tmp_path / name) for name in ("a", "b"))
+    assert (tmp_path / "a/metrics.jsonl").read_text() == (tmp_path / "b/metrics.jsonl").read_text()
+    for left, right in zip(
+        jax.tree.leaves(first.params), jax.tree.leaves(second.params), strict=True
+    ):
+        np.testing.assert_array_equal(left, right)
+    alone = train_config(configure("CartPole-v1", overrides=fields | {"seeds": 1}), tmp_path / "c")
+    for left, right in zip(
+        jax.tree.leaves(first.params[0]), jax.tree.leaves(alone.params[0]), strict=True
+    ):
+        np.testing.assert_array_equal(left, right)
+
+
+def test_predict_has_the_signature_of_stable_baselines(small_run):
+    action, state = small_run.predict(np.array([2.0, 6.0]))
+    actions, _ = small_run.predict(np.array([[2.0, 6.0], [0.0, 0.0], [5.0, 1.0]]))
+    assert state is None
+    assert action.shape == ()
+    assert actions.shape == (3,)
+    assert action == actions[0]
+    means = [law.mean for law in small_run.law([2, 6])]
+    assert action == int(np.argmax(means))
+    with pytest.raises(UmdqnError, match=r"shape \(2,\), or a batch of such"):
+        small_run.predict(np.zeros(5))

@@ -1,0 +1,39 @@
+"""The preset `paper` is what the paper's tables say (appendix E, transcribed in data/)."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from umdqn.runs import configure
+from umdqn.runs.fields import leaves
+
+TABLES = json.loads((Path(__file__).parent / "data/paper_tables.json").read_text())
+FIELDS = {
+    "Discount factor": "discount",
+    "UMNN hidden": "representation.hidden",
+    "Learning rate": "optimiser.learning_rate",
+    "Optimiser epsilon": "optimiser.epsilon",
+    "Main update frequency": "update_every",
+    "Target update frequency": "target_every",
+    "Replay memory capacity": "replay.capacity",
+    "Batch size": "replay.batch_size",
+    "epsilon-greedy start": "exploration.start",
+    "epsilon-greedy end": "exploration.end",
+    "epsilon-greedy decay": "exploration.decay",
+    "epsilon-greedy test": "evaluation.epsilon",
+    "Number of z or tau values": "metric.points",
+}
+
+
+@pytest.mark.parametrize("agent", ["umdqn-kl", "umdqn-c", "umdqn-w"])
+@pytest.mark.parametrize("env", TABLES["domains"])
+def test_preset_paper_is_the_papers_tables(env, agent):
+    config = configure(env, agent, "paper")
+    values = {path: value for path, _, value in leaves(config)}
+    table = TABLES["tables"][TABLES["families"][env]]
+    for row, expected in table.items():
+        found = values[FIELDS[row]]
+        assert (list(found) if isinstance(found, tuple) else found) == expected, row
+    assert [config.domain.low, config.domain.high] == TABLES["domains"][env]
+    assert set(table) == set(FIELDS)
