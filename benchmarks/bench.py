@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from umdqn.agents import ALGORITHMS
-from umdqn.loops import Lanes, available_cores, use_all_cores
+from umdqn.loops import available_cores, use_all_cores
 from umdqn.runs import configure
 
 use_all_cores()
@@ -34,11 +34,11 @@ FAST = ("umdqn-kl", "umdqn-c", "umdqn-w", "dqn", "cdqn", "qr-dqn", "nc-qr-dqn")
 FAIR = {"replay.warmup": 100, "exploration.start": 0.05, "exploration.end": 0.05}
 
 
-def ours(agent: str, seeds: int = 1, **overrides: Any) -> Rate:
+def ours(agent: str, seeds: int = 1, env: str = "grid-world", **overrides: Any) -> Rate:
     """Environment steps a second over all seeds, at the paper's settings."""
-    config = configure("grid-world", agent, "paper", FAIR | {"seeds": seeds} | overrides)
-    lanes = Lanes(config.build_loop(), config.all_seeds, jax.devices())
-    lanes.advance(200)
+    config = configure(env, agent, "paper", FAIR | {"seeds": seeds} | overrides)
+    lanes = config.build_lanes()
+    lanes.advance(300)
 
     def rate(steps: int) -> float:
         start = time.perf_counter()
@@ -59,12 +59,8 @@ def contest(contestants: dict[str, tuple[Rate, int]], rounds: int) -> dict[str, 
 
 def peers(rounds: int) -> dict[str, float]:
     """Ours beside SB3 and the UMNN package."""
-    import torch
-
     from peers import sb3_dqn, sb3_qrdqn, umnn_package
 
-    # Small networks run fastest on one thread: give the peers their best setting.
-    torch.set_num_threads(1)
     contestants: dict[str, tuple[Rate, int]] = {}
     for agent in ALGORITHMS:
         steps = 1_000 if agent in FAST else 200
@@ -75,6 +71,31 @@ def peers(rounds: int) -> dict[str, float]:
     contestants["SB3-contrib QR-DQN"] = (sb3_qrdqn(), 60)
     contestants["UMNN package, updates"] = (umnn_package(), 1)
     return contest(contestants, rounds)
+
+
+def environments(rounds: int) -> dict[str, dict[str, float]]:
+    """Ours beside peers on one environment of each family, at the paper's update ratios."""
+    from peers import Settings, sb3_dqn, sb3_qrdqn_atari, sb3_qrdqn_minatar
+
+    cartpole: dict[str, tuple[Rate, int]] = {
+        "umdqn-c, compiled": (ours("umdqn-c", env="CartPole-v1"), 1_000),
+        "umdqn-c, host": (ours("umdqn-c", env="CartPole-v1", loop="host"), 1_000),
+        "SB3 DQN": (sb3_dqn("CartPole-v1", Settings()), 500),
+    }
+    minatar: dict[str, tuple[Rate, int]] = {
+        "umdqn-c": (ours("umdqn-c", env="MinAtar/Breakout"), 1_000),
+        "SB3-contrib QR-DQN": (sb3_qrdqn_minatar("Breakout"), 200),
+    }
+    few = {"replay.capacity": 2_000}
+    atari: dict[str, tuple[Rate, int]] = {
+        "umdqn-c": (ours("umdqn-c", env="ALE/Pong", **few), 100),
+        "SB3-contrib QR-DQN": (sb3_qrdqn_atari("ALE/Pong"), 100),
+    }
+    return {
+        "CartPole-v1": contest(cartpole, rounds),
+        "MinAtar/Breakout": contest(minatar, rounds),
+        "ALE/Pong": contest(atari, rounds),
+    }
 
 
 def scaling(rounds: int) -> dict[str, dict[str, float]]:
@@ -138,6 +159,10 @@ def show(results: dict[str, Any]) -> None:
     law_over_mean = rates["dqn, 1 seed"] / rates["umdqn-c, 1 seed"]
     print(f"\nour QR-DQN over SB3-contrib's: {ours_over_theirs:.1f}x")
     print(f"time a step of UMDQN-C over our DQN's: {law_over_mean:.2f}x")
+    for env, row in results["environments"].items():
+        (mine, rate), *others = row.items()
+        ratios = "  ".join(f"{name} {other:.1f} ({rate / other:.2f}x)" for name, other in others)
+        print(f"\n{env}, steps a second: {mine} {rate:.1f}, over {ratios}")
     for name, row in results["milliseconds_per_step"].items():
         print(f"\nUMDQN-C, milliseconds a step (over all seeds) against {name}:")
         print("  ".join(f"{label}: {value:.2f}" for label, value in row.items()))
@@ -161,6 +186,7 @@ def main() -> None:
             "platform": platform.machine(),
         },
         "steps_per_second": peers(options.rounds),
+        "environments": environments(options.rounds),
         "milliseconds_per_step": scaling(options.rounds),
         "first_step_seconds": start_up(),
     }

@@ -129,6 +129,7 @@ class _Lane:
         self._seed, self._step = seed, 0
         self._returns = np.zeros(loop.copies)
         self._observation: np.ndarray | None = None
+        self._actions = np.zeros(loop.copies, np.int64)
         self._target = 0
 
     @property
@@ -146,9 +147,12 @@ class _Lane:
         updates, episodes, total = 0, 0, 0.0
         if self._observation is None:
             self._observation = self._begin()
+            self._actions = self._choose()
         first_update = int(self.state.updates)
         while self._step < self._target:
             ended = self._interact()
+            # Actions are chosen before the update, which then runs while the environments step.
+            self._actions = self._choose()
             if ended is not None:
                 episodes += int(ended.sum())
                 total += float(self._returns[ended].sum())
@@ -180,7 +184,7 @@ class _Lane:
     def _interact(self) -> np.ndarray | None:
         """One step of all copies, remembered; which episodes ended, if any did."""
         loop = self.loop
-        actions = self._choose()
+        actions = self._actions
         step = self.env.step(actions)
         done = step.terminated | step.truncated
         final = done if loop.truncation_terminates else step.terminated

@@ -86,13 +86,19 @@ class Torso(eqx.Module):
         self.mlp = Mlp((inputs, *sizes), mlp_key)
 
     def __call__(self, observation: Shaped[Array, "..."]) -> Float[Array, "features"]:
-        centre, half_width = (np.array(v, np.float32) for v in (self.centre, self.half_width))
-        x = (observation.astype(jnp.float32) - centre) / half_width
-        if self.channels_first:
-            x = jnp.moveaxis(x, 0, -1)
-        for convolution in self.convolutions:
-            x = convolution(x)
+        if not self.convolutions:
+            return self.mlp(self._scaled(observation).reshape(-1))
+        x = jnp.moveaxis(observation, 0, -1) if self.channels_first else observation
+        # Pixels are bytes: they are moved as such, and scaled when they are in place.
+        first, *rest = self.convolutions
+        x = first.from_patches(self._scaled(first.patches(x)))
+        for convolution in rest:
+            x = convolution.from_patches(convolution.patches(x))
         return self.mlp(x.reshape(-1))
+
+    def _scaled(self, observation: Shaped[Array, "..."]) -> Float[Array, "..."]:
+        centre, half_width = (np.array(v, np.float32) for v in (self.centre, self.half_width))
+        return (observation.astype(jnp.float32) - centre) * (1 / half_width)
 
 
 class _Convolution(eqx.Module):
@@ -106,7 +112,8 @@ class _Convolution(eqx.Module):
         self.linear = Linear(channels * layer.size**2, layer.filters, key)
         self.size, self.stride = layer.size, layer.stride
 
-    def __call__(self, x: Float[Array, "h w c"]) -> Float[Array, "i j filters"]:
+    def patches(self, x: Shaped[Array, "h w c"]) -> Shaped[Array, "i j inputs"]:
+        """What each output sees."""
         # Whole strides become channels first: larger pieces are copied faster.
         step = self.stride if self.size % self.stride == 0 else 1
         x, size, stride = _blocks(x, step), self.size // step, self.stride // step
@@ -116,10 +123,14 @@ class _Convolution(eqx.Module):
             for i in range(size)
             for j in range(size)
         ]
-        return jax.nn.relu(self.linear(jnp.concatenate(patches, axis=-1)))
+        return jnp.concatenate(patches, axis=-1)
+
+    def from_patches(self, patches: Float[Array, "i j inputs"]) -> Float[Array, "i j filters"]:
+        """The outputs."""
+        return jax.nn.relu(self.linear(patches))
 
 
-def _blocks(x: Float[Array, "h w c"], size: int) -> Float[Array, "i j d"]:
+def _blocks(x: Shaped[Array, "h w c"], size: int) -> Shaped[Array, "i j d"]:
     """Squares of pixels as single pixels with more channels; what is left over at the end goes."""
     if size == 1:
         return x
@@ -135,6 +146,9 @@ def _scaling(
     # Some environments write "no bound" as the largest number of their type.
     bounded = (low > -1e30) & (high < 1e30) & (low < high)
     low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
+    if picture:
+        # One scale for all pixels.
+        low, high = low.min(keepdims=True), high.max(keepdims=True)
     centre = low if picture else (low + high) / 2
     return tuple(centre.tolist()), tuple((high - low if picture else (high - low) / 2).tolist())
 

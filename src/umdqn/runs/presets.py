@@ -30,8 +30,8 @@ _MINATAR: Fields = {
     "replay.capacity": 100_000,
     "exploration.decay": 1_000_000,
 }
-# The embedding is the hidden layer of the network of DQN's authors.
-_ATARI: Fields = {**_MINATAR, "torso": (512,)}
+# The reference goes from the convolutions to the embedding in one dense layer.
+_ATARI: Fields = {**_MINATAR, "torso": (128,)}
 
 
 def _filled(table: Fields, **more: Any) -> Fields:
