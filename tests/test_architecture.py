@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[1] / "src" / "umdqn"
 FLOW = ("types", "numerics", "networks", "laws", "metrics", "agents", "loops", "runs", "analysis")
 SIDE = {"envs": {"types"}}
-TOP = {"cli", "progress", "tables", "__init__"}
+TOP = {"cli", "commands", "progress", "tables", "__init__"}
 FILES = sorted(ROOT.rglob("*.py"))
 
 

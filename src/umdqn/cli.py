@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn, get_args, get_origin
 
-from umdqn.tables import print_calibration, print_report, print_table
+from umdqn import commands
 from umdqn.types import Domain, Notice, UmdqnError, unknown
 
 _INTERRUPTED = 130
@@ -72,16 +71,16 @@ def _parser() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
     parser.add_argument("--version", action="version", version=f"umdqn {version('umdqn')}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
 
-    def command(name: str, run: Callable[[Any], None], help: str) -> argparse.ArgumentParser:
+    def command(name: str, help: str) -> argparse.ArgumentParser:
         sub = subparsers.add_parser(name, help=help, description=help, allow_abbrev=False)
-        sub.set_defaults(run=run)
+        sub.set_defaults(run=getattr(commands, name))
         return sub
 
-    _add_train(command("train", _train, "Train an agent; writes a run directory."))
-    evaluate = command("evaluate", _evaluate, "Play episodes with the agents of a run.")
-    accuracy = command("accuracy", _accuracy, "Distance of learned laws to the exact ones.")
-    laws = command("laws", _laws, "Draw the laws of all actions in a state.")
-    calibrate = command("calibrate", _calibrate, "Whether realised returns fall where laws say.")
+    _add_train(command("train", "Train an agent; writes a run directory."))
+    evaluate = command("evaluate", "Play episodes with the agents of a run.")
+    accuracy = command("accuracy", "Distance of learned laws to the exact ones.")
+    laws = command("laws", "Draw the laws of all actions in a state.")
+    calibrate = command("calibrate", "Whether realised returns fall where laws say.")
     for sub in (evaluate, accuracy, laws, calibrate):
         sub.add_argument("directory", metavar="RUN", type=Path, help="run directory")
     for sub in (evaluate, accuracy, calibrate):
@@ -91,14 +90,19 @@ def _parser() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
     calibrate.add_argument("--out", type=Path, help="picture to write")
     laws.add_argument("--state", required=True, help="state, such as 2,6")
     laws.add_argument("--out", required=True, type=Path, help="picture to write")
-    study = command("study", _study, "Train and compare many agents: how true are their laws?")
+    watch = command("watch", "Write an episode with the laws of all actions beside it.")
+    watch.add_argument("directory", metavar="RUN", type=Path, help="run directory")
+    watch.add_argument("--out", required=True, type=Path, help="animation to write (.gif)")
+    watch.add_argument("--seed", help="seed whose policy plays (default: the first)")
+    watch.add_argument("--steps", default="1000", help="most steps (default 1000)")
+    study = command("study", "Train and compare many agents: how true are their laws?")
     study.add_argument("name", choices=["laws"], metavar="NAME", help="laws")
     study.add_argument("--out", required=True, type=Path, help="directory; what is there is kept")
     study.add_argument("--seeds", default="5", help="seeds (default 5)")
     study.add_argument("--steps", help="steps a seed (default: those of the study)")
     study.add_argument("--only", nargs="+", metavar="SECTION", help="sections (default: all)")
-    command("agents", _agents, "List the agents.")
-    command("envs", _envs, "List the environments.")
+    command("agents", "List the agents.")
+    command("envs", "List the environments.")
     return parser, dict(subparsers.choices)
 
 
@@ -155,136 +159,6 @@ def _print_notices() -> None:
 
     warnings.showwarning = show
     warnings.simplefilter("always", Notice)
-
-
-def _train(options: argparse.Namespace) -> None:
-    from umdqn.progress import TrainingDisplay
-    from umdqn.runs import configure, train_config
-
-    prefix = "field:"
-    overrides = {
-        name.removeprefix(prefix): value
-        for name, value in vars(options).items()
-        if name.startswith(prefix)
-    }
-    config = configure(options.env, options.agent, options.preset, overrides)
-    with TrainingDisplay(config) as display:
-        run = train_config(config, options.out, display.update, display.started)
-    print(run.path)
-
-
-def _evaluate(options: argparse.Namespace) -> None:
-    from umdqn.analysis import evaluation_report
-    from umdqn.runs import load
-    from umdqn.runs.fields import read_number
-
-    episodes = read_number("episodes", int, options.episodes)
-    print_report(evaluation_report(load(options.directory), episodes), options.json)
-
-
-def _accuracy(options: argparse.Namespace) -> None:
-    from umdqn.analysis import accuracy_report
-    from umdqn.runs import load
-
-    print_report(accuracy_report(load(options.directory)), options.json)
-
-
-def _laws(options: argparse.Namespace) -> None:
-    from umdqn.analysis import draw_laws
-    from umdqn.runs import load
-
-    draw_laws(load(options.directory), options.state, options.out)
-    print(options.out)
-
-
-def _calibrate(options: argparse.Namespace) -> None:
-    from umdqn.analysis import calibration_report, draw_calibration
-    from umdqn.runs import load
-    from umdqn.runs.fields import read_number
-
-    run = load(options.directory)
-    report = calibration_report(run, read_number("episodes", int, options.episodes))
-    if options.out:
-        title = f"{run.config.label} on {run.config.env}, {run.step:,} steps"
-        draw_calibration(report, title, options.out)
-    if report["cut_weight"] > 0.01:
-        print(
-            f"note: what the time limit cuts off returns weighs {report['cut_weight']:.0%}; laws "
-            "without a limit will look shifted",
-            file=sys.stderr,
-        )
-    if options.json:
-        print(json.dumps(report))
-        return
-    print_calibration(report)
-
-
-def _study(options: argparse.Namespace) -> None:
-    from umdqn.analysis import SECTIONS, LawsStudy, write_report
-    from umdqn.progress import TrainingDisplay
-    from umdqn.runs import Interrupted
-    from umdqn.runs.fields import read_number
-    from umdqn.types import check_count
-
-    seeds = read_number("seeds", int, options.seeds)
-    check_count("seeds", seeds)
-    steps = None if options.steps is None else read_number("steps", int, options.steps)
-    check_count("steps", 1 if steps is None else steps)
-    study = LawsStudy(options.out, seeds, steps)
-    todo = study.todo(options.only or list(SECTIONS))
-    print(f"{len(todo)} cases to do in {options.out}", file=sys.stderr)
-    failed = []
-    for number, (key, config) in enumerate(todo.items(), start=1):
-        print(f"[{number}/{len(todo)}] {key}", file=sys.stderr)
-        try:
-            with TrainingDisplay(config) as display:
-                study.do(key, config, display.update, display.started)
-        except Interrupted:
-            raise
-        except UmdqnError as error:
-            failed.append(f"{key} ({error})")
-            print(f"{key} failed: {error}", file=sys.stderr)
-        write_report(study)
-    for path in write_report(study):
-        print(path)
-    if failed:
-        raise UmdqnError(f"{len(failed)} of {len(todo)} cases failed: {'; '.join(failed)}")
-
-
-def _agents(options: argparse.Namespace) -> None:
-    from umdqn.agents import ALGORITHMS
-    from umdqn.runs.fields import name_of
-
-    rows = [
-        (
-            name,
-            name_of("representation", algorithm.representation),
-            name_of("metric", algorithm.metric),
-            algorithm.summary,
-        )
-        for name, algorithm in ALGORITHMS.items()
-    ]
-    print_table(("agent", "representation", "metric", ""), rows)
-
-
-def _envs(options: argparse.Namespace) -> None:
-    from umdqn.envs import CATALOGUE
-
-    rows = [
-        (
-            name,
-            listing.family,
-            f"[{listing.domain.low:g}, {listing.domain.high:g}]",
-            "compiled" if listing.compiled else "host",
-            f"umdqn[{listing.extra}]" if listing.extra else "",
-        )
-        for name, listing in CATALOGUE.items()
-    ]
-    print_table(("environment", "presets", "domain", "loop", "needs"), rows)
-    print(
-        "Also any ALE game (ALE/Breakout), any Gymnasium id, and module:attribute, with discrete "
-        "actions and observations in a Box."
-    )
 
 
 if __name__ == "__main__":

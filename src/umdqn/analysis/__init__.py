@@ -7,6 +7,7 @@ from umdqn.analysis.laws_report import write_report
 from umdqn.analysis.laws_study import SECTIONS, LawsStudy
 from umdqn.analysis.monte_carlo import monte_carlo_returns
 from umdqn.analysis.reports import accuracy_report, draw_laws, evaluation_report
+from umdqn.analysis.watching import watch
 
 __all__ = [
     "SECTIONS",
@@ -25,5 +26,6 @@ __all__ = [
     "optimal_values",
     "summarise",
     "truth",
+    "watch",
     "write_report",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import numpy as np
 from umdqn.analysis.accuracy import crossing_rate, distances, summarise, truth
 from umdqn.analysis.figures import laws_figure, save_figure
 from umdqn.envs.grid_world import STATES, parse_state
+from umdqn.laws import Law
 from umdqn.loops import Returns
 from umdqn.runs import Run
-from umdqn.types import UmdqnError
+from umdqn.runs.fields import read_number
+from umdqn.types import UmdqnError, check
 
 
 def evaluation_report(run: Run, episodes: int) -> dict[str, Any]:
@@ -48,15 +51,32 @@ def accuracy_report(run: Run) -> dict[str, Any]:
 
 
 def draw_laws(run: Run, state: str, out: Path) -> None:
-    """Draw the laws of all actions in a state of the grid world beside the exact ones."""
-    require_exact_laws(run)
-    position = parse_state(state)
-    exact = truth(run.config.discount)[STATES.index(position)]
-    learned = [run.law(position, seed) for seed in run.seeds]
-    title = f"{run.config.label} on {run.config.env}, state {position}, {run.step:,} steps"
+    """Draw the laws of all actions in a state, beside the exact ones where they are known."""
+    exact: Sequence[Law] | None = None
+    seen: tuple[float, ...]
+    if run.config.env == "grid-world":
+        seen = position = parse_state(state)
+        exact = truth(run.config.discount)[STATES.index(position)]
+    else:
+        seen = _parse_observation(run, state)
+    learned = [run.law(seen, seed) for seed in run.seeds]
+    title = f"{run.config.label} on {run.config.env}, state {seen}, {run.step:,} steps"
     save_figure(
         laws_figure({run.config.label: learned}, exact, run.agent.spec.action_names, title), out
     )
+
+
+def _parse_observation(run: Run, text: str) -> tuple[float, ...]:
+    """An observation of numbers from text such as `0,0,0.1,0`."""
+    shape = run.spec.observation.shape
+    if len(shape) != 1:
+        raise UmdqnError(
+            f"state {text!r}: {run.config.env} observes pictures; umdqn watch draws their laws"
+        )
+    values = tuple(read_number("state", float, part) for part in text.split(","))
+    allowed = f"{shape[0]} numbers with commas between them"
+    check(len(values) == shape[0], "state", text, allowed)
+    return values
 
 
 def require_exact_laws(run: Run) -> None:
