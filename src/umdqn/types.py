@@ -97,6 +97,10 @@ class Domain:
     def width(self) -> float:
         return self.high - self.low
 
+    def share_outside(self, z: np.ndarray) -> float:
+        """Which share of some returns the domain does not hold."""
+        return float(np.mean((z < self.low) | (z > self.high)))
+
     def to_unit(self, z: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
         """Map the domain onto [-1, 1], the scale on which networks work."""
         return (jnp.asarray(z) - self.centre) / self.half_width

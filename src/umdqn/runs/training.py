@@ -9,13 +9,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from umdqn.envs import EnvironmentFault, named
-from umdqn.loops import Progress, use_all_cores
+from umdqn.loops import HostLanes, Progress, use_all_cores
 from umdqn.runs.config import Config, configure
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.policy import evaluate_params
 from umdqn.runs.run import Run, load
-from umdqn.types import UmdqnError
+from umdqn.types import UmdqnError, notice
+
+# Returns outside of the domain, and memory, that are worth a word.
+_MUCH_OUTSIDE = 0.01
+_MUCH_MEMORY = 100_000_000
 
 
 class Interrupted(UmdqnError):
@@ -86,7 +92,16 @@ class _Trainer:
         self.lanes = config.build_lanes()
         self.step = 0
         self.score: float | None = None
+        self._warned = False
+        self._announce_memory()
         self._losses: dict[int, Progress] = {}
+
+    def _announce_memory(self) -> None:
+        if isinstance(self.lanes, HostLanes) and self.lanes.memory_bytes > _MUCH_MEMORY:
+            notice(
+                f"replay memories of {self.config.replay.capacity:,} transitions take "
+                f"{self.lanes.memory_bytes / 1e9:.2f} GB, all of it from now on"
+            )
 
     def run(self, interrupted: threading.Event) -> None:
         try:
@@ -139,7 +154,7 @@ class _Trainer:
                 )
 
     def evaluate(self) -> None:
-        scores = []
+        scores, outside = [], []
         for seed, state in zip(self.config.all_seeds, self.lanes.agents(), strict=True):
             returns = evaluate_params(
                 self.config,
@@ -150,6 +165,7 @@ class _Trainer:
                 self.config.evaluation.episodes,
             )
             scores.append(float(returns.undiscounted.mean()))
+            outside.append(self.config.domain.share_outside(np.asarray(returns.discounted)))
             self.directory.append_metrics(
                 {
                     "step": self.step,
@@ -161,7 +177,21 @@ class _Trainer:
                 }
             )
         self.score = sum(scores) / len(scores)
+        self.warn_of_returns_outside(sum(outside) / len(outside))
         self.watch(Report(self.step, [], self.score))
+
+    def warn_of_returns_outside(self, share: float) -> None:
+        """Say once that the domain is too narrow; clipped rewards are not what scores count."""
+        clipped = self.agent.spec.reward_clip is not None
+        if share <= _MUCH_OUTSIDE or self._warned or clipped:
+            return
+        self._warned = True
+        domain = self.config.domain
+        notice(
+            f"{share:.0%} of the discounted returns at step {self.step:,} lie outside of the "
+            f"domain [{domain.low:g}, {domain.high:g}], where laws hold little of their mass; "
+            "--domain Z_MIN Z_MAX sets another"
+        )
 
     def save(self, status: str) -> None:
         states = dict(zip(self.config.all_seeds, self.lanes.agents(), strict=True))

@@ -1,0 +1,180 @@
+"""Environments that are seen: torsos, MinAtar, Atari, and watching."""
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from PIL import Image
+
+import umdqn
+from umdqn.analysis import calibration_report
+from umdqn.cli import main
+from umdqn.envs import find
+from umdqn.envs.minatar import GAMES, MinAtar
+from umdqn.networks import Torso
+from umdqn.networks.torsos import choose_convolutions
+from umdqn.runs import configure, train_config
+from umdqn.types import Observation, UmdqnError
+
+PONG = Observation((4, 84, 84), "uint8", (0.0,), (255.0,), 4)
+BREAKOUT = Observation((10, 10, 4), "bool", (0.0,), (1.0,))
+TINY = {
+    "torso": "8",
+    "representation.hidden": "8",
+    "metric.points": 10,
+    "representation.intervals": 10,
+    "replay.warmup": 40,
+    "replay.capacity": 200,
+    "evaluation.episodes": 2,
+}
+
+
+@pytest.mark.parametrize("observation", [PONG, BREAKOUT], ids=["nature", "minatar"])
+def test_convolutions_are_those_of_jax(observation):
+    torso = Torso(observation, "auto", (16,), jax.random.key(0))
+    random = np.random.default_rng(0)
+    raw = random.integers(0, 256 if observation.dtype == "uint8" else 2, observation.shape)
+    picture = jnp.asarray(raw.astype(observation.dtype))
+    x = picture.astype(jnp.float32) / observation.high[0]
+    x = jnp.moveaxis(x, 0, -1) if torso.channels_first else x
+    for layer in torso.convolutions:
+        # Our patches count blocks of a stride first, then the pixels of a block.
+        step = layer.stride if layer.size % layer.stride == 0 else 1
+        blocks, channels = layer.size // step, x.shape[-1]
+        kernel = layer.linear.weight.reshape(blocks, blocks, step, step, channels, -1)
+        kernel = kernel.transpose(0, 2, 1, 3, 4, 5).reshape(layer.size, layer.size, channels, -1)
+        x = jax.lax.conv_general_dilated(
+            x[None],
+            kernel,
+            (layer.stride,) * 2,
+            "VALID",
+            dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        )[0]
+        x = jax.nn.relu(x + layer.linear.bias)
+    np.testing.assert_allclose(torso(picture), torso.mlp(x.reshape(-1)), rtol=1e-4, atol=1e-4)
+
+
+def test_networks_are_chosen_from_the_observation():
+    assert choose_convolutions(PONG) == "nature"
+    assert choose_convolutions(BREAKOUT) == "minatar"
+    assert choose_convolutions(Observation((3, 2, 2))) == "none"
+    assert choose_convolutions(Observation((8,))) == "none"
+    assert choose_convolutions(Observation((96, 96, 3), "uint8")) == "nature"
+    with pytest.raises(UmdqnError, match="convolutions = 'nature' is not allowed: pictures of at"):
+        Torso(BREAKOUT, "nature", (8,), jax.random.key(0))
+
+
+def test_unbounded_entries_are_not_scaled():
+    torso = Torso(find("CartPole-v1").spec.observation, "auto", (4,), jax.random.key(0))
+    seen = jnp.array([4.8, 3.0, -0.41887902, -2.0])
+    np.testing.assert_allclose(torso._scaled(seen), [1.0, 3.0, -1.0, -2.0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_minatar_games_are_the_packages(game):
+    from minatar import Environment
+
+    env, referee = MinAtar(game), Environment(GAMES[game])
+    check_env(MinAtar(game), skip_render_check=True)
+    observation, _ = env.reset(seed=5)
+    referee.seed(5)
+    referee.reset()
+    random, names = np.random.default_rng(0), env.action_names
+    assert referee.sticky_action_prob == 0.1
+    for _ in range(1_000):
+        np.testing.assert_array_equal(observation, referee.state())
+        action = int(random.integers(len(names)))
+        expected = referee.act(referee.minimal_action_set()[action])
+        observation, *rest, _ = env.step(action)
+        assert tuple(rest) == (*expected, False)
+        if expected[1]:
+            observation, _ = env.reset()
+            referee.reset()
+            referee.last_action = 0
+
+
+def test_atari_has_the_papers_wrappers():
+    entry = find("ALE/Pong")
+    assert entry.spec.observation == PONG
+    assert entry.spec.reward_clip == 1.0
+    envs, same, other = (entry.hosted(1) for _ in range(3))
+    first = envs.reset(3)
+    np.testing.assert_array_equal(first, same.reset(3))
+    other.reset(4)
+    differs, ended = False, 0
+    before = first
+    for count in range(1_000):
+        action = np.array([count % 6])
+        step = envs.step(action)
+        np.testing.assert_array_equal(step.observation, same.step(action).observation)
+        differs |= not np.array_equal(step.observation, other.step(action).observation)
+        # Stacks of four: three frames stay, whatever begins afterwards.
+        np.testing.assert_array_equal(step.observation[0, :3], before[0, 1:])
+        done = step.terminated[0] or step.truncated[0]
+        if done:
+            ended += 1
+            assert not np.array_equal(step.observation, step.following)
+        before = step.following
+    # Nothing but sticky actions and the first NOOPs is random in Pong.
+    assert differs
+    assert ended >= 1
+
+
+def test_atari_scores_raw_rewards_and_learns_from_clipped_ones():
+    config = configure("ALE/Breakout", overrides=TINY | {"domain": (-1, 10)})
+    lanes = config.build_lanes()
+    lane = lanes.lanes[0]
+    step = lane.env.step
+    lane.env.step = lambda actions: step(actions)._replace(reward=np.array([7.0]))
+    progress = lanes.advance(300)[0]
+    batch = lane.memory.sample(np.random.default_rng(0), 50)
+    lanes.close()
+    assert set(batch.reward.tolist()) == {1.0}
+    assert float(progress.returns) % 7 == 0
+
+
+@pytest.fixture(scope="module")
+def breakout(tmp_path_factory):
+    config = configure("MinAtar/Breakout", overrides=TINY | {"steps": 80})
+    return train_config(config, tmp_path_factory.mktemp("runs") / "breakout")
+
+
+def test_an_episode_is_written_as_an_animation(breakout, tmp_path, capsys):
+    out = tmp_path / "episode.gif"
+    assert main(["watch", str(breakout.path), "--out", str(out), "--steps", "12"]) == 0
+    assert "episode.gif" in capsys.readouterr().out
+    with Image.open(out) as animation:
+        assert animation.format == "GIF"
+        assert animation.n_frames >= 3
+        assert animation.size == (720, 320)
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_watching_says_what_it_cannot_write(breakout, tmp_path, capsys):
+    assert main(["watch", str(breakout.path), "--out", str(tmp_path / "a.mp3")]) == 1
+    assert "unknown animation format '.mp3'; known: .gif, .webp" in capsys.readouterr().err
+    assert main(["laws", str(breakout.path), "--state", "1", "--out", "a.png"]) == 1
+    assert "observes pictures" in capsys.readouterr().err
+
+
+def test_laws_of_hosted_environments_are_calibrated_too(breakout):
+    report = calibration_report(breakout, 3)
+    assert report["episodes"] == 3
+    assert report["cut_weight"] == 0.0
+    assert sum(report["pit"]) == pytest.approx(1.0)
+
+
+def test_any_gymnasium_environment_trains(tmp_path, capsys):
+    path = tmp_path / "run"
+    command = ["train", "gymnasium.envs.classic_control:CartPoleEnv", "dqn", "--steps", "120"]
+    small = ["--torso", "8", "--replay.warmup", "40", "--evaluation.episodes", "2"]
+    limited = ["--evaluation.limit", "50", "--num_envs", "2", "--out", str(path)]
+    assert main([*command, *small, *limited]) == 0
+    assert "are taken to lie in [-10, 110]" in capsys.readouterr().err
+    assert umdqn.load(path).predict(np.zeros((3, 4), np.float32))[0].shape == (3,)
+
+
+def test_gymnasium_accepts_our_games():
+    check_env(gymnasium.make("umdqn/GridWorld-v0").unwrapped, skip_render_check=True)
