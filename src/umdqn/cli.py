@@ -119,8 +119,10 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
         if path in ("env", "agent", "preset"):
             continue
         pair = hint is Domain
+        dashed = [f"--{path.replace('_', '-')}"] if "_" in path else []
         fields.add_argument(
             f"--{path}",
+            *dashed,
             dest=f"field:{path}",
             nargs=2 if pair else None,
             metavar=("Z_MIN", "Z_MAX") if pair else _metavar(hint),

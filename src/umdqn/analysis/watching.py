@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,6 +55,9 @@ def watch(run: Run, out: Path, seed: int | None = None, steps: int = 1_000) -> i
 
 def _play(run: Run, seed: int | None, steps: int) -> list[Scene]:
     """Scenes of an episode, the one after its last step included."""
+    # Some environments draw with a library that looks for a screen and loudspeakers.
+    for driver in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER"):
+        os.environ.setdefault(driver, "dummy")
     policy = run.policy(seed)
     views = jax.jit(_views, static_argnums=0)
     env = run.config.environment().drawn()
