@@ -9,7 +9,7 @@ law.mean, law.cdf(0.5), law.quantile(0.05), law.cvar(0.1)
 from umdqn.agents import ALGORITHMS
 from umdqn.envs import CATALOGUE
 from umdqn.laws import Law
-from umdqn.runs import Config, Run, configure, load, train
+from umdqn.runs import Config, Run, configure, load, resume, train
 from umdqn.types import Domain, UmdqnError
 
 __version__ = "0.1.0"
@@ -24,5 +24,6 @@ __all__ = [
     "UmdqnError",
     "configure",
     "load",
+    "resume",
     "train",
 ]

@@ -110,10 +110,11 @@ def _add_train(parser: argparse.ArgumentParser) -> None:
     from umdqn.runs import configure
     from umdqn.runs.fields import all_leaves
 
-    parser.add_argument("env", nargs="?", default="grid-world", metavar="ENV")
-    parser.add_argument("agent", nargs="?", default="umdqn-c", metavar="AGENT")
-    parser.add_argument("--preset", default="paper", help="paper (default) or tuned")
+    parser.add_argument("env", nargs="?", metavar="ENV", help="default: grid-world")
+    parser.add_argument("agent", nargs="?", metavar="AGENT", help="default: umdqn-c")
+    parser.add_argument("--preset", help="paper (default) or tuned")
     parser.add_argument("--out", type=Path, help="run directory (default: fresh, under runs/)")
+    parser.add_argument("--resume", type=Path, metavar="RUN", help="go on with a run; see --steps")
     fields = parser.add_argument_group("fields of the configuration, by dotted name")
     for path, hint in all_leaves(configure()).items():
         if path in ("env", "agent", "preset"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from typing import Any
 
 from umdqn.tables import print_calibration, print_report, print_table
 from umdqn.types import UmdqnError
@@ -21,9 +22,36 @@ def train(options: argparse.Namespace) -> None:
         for name, value in vars(options).items()
         if name.startswith(prefix)
     }
-    config = configure(options.env, options.agent, options.preset, overrides)
+    if options.resume is not None:
+        return _resume(options, overrides)
+    config = configure(
+        options.env or "grid-world",
+        options.agent or "umdqn-c",
+        options.preset or "paper",
+        overrides,
+    )
     with TrainingDisplay(config) as display:
         run = train_config(config, options.out, display.update, display.started)
+    print(run.path)
+
+
+def _resume(options: argparse.Namespace, overrides: dict[str, Any]) -> None:
+    from umdqn.progress import TrainingDisplay
+    from umdqn.runs import RunDirectory
+    from umdqn.runs import resume as go_on
+    from umdqn.runs.fields import override
+
+    steps = overrides.pop("steps", None)
+    given = [name for name in ("env", "agent", "preset", "out") if getattr(options, name)]
+    changed = [*given, *overrides]
+    if changed:
+        raise UmdqnError(
+            f"--resume goes on with a run as it is: only --steps may change, not {changed[0]!r}"
+        )
+    config, *_ = RunDirectory(options.resume).read_manifest()
+    config = config if steps is None else override(config, {"steps": steps})
+    with TrainingDisplay(config) as display:
+        run = go_on(options.resume, config.steps, display.update, display.started)
     print(run.path)
 
 

@@ -4,7 +4,7 @@ from umdqn.envs.catalogue import CATALOGUE, Entry, find, named
 from umdqn.envs.environment import Environment, Outcome
 from umdqn.envs.grid_world import GridWorld
 from umdqn.envs.gymnasium_grid_world import register
-from umdqn.envs.hosted import EnvironmentFault, GymnasiumEnvs, HostEnv, Stepped
+from umdqn.envs.hosted import EnvironmentFault, GymnasiumEnvs, HostEnv, Position, Stepped
 
 register()
 
@@ -17,6 +17,7 @@ __all__ = [
     "GymnasiumEnvs",
     "HostEnv",
     "Outcome",
+    "Position",
     "Stepped",
     "find",
     "named",

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from umdqn.envs.hosted import HostEnv, Stepped
+from umdqn.envs.hosted import HostEnv
 from umdqn.types import Domain, EnvSpec, Observation, UmdqnError, unknown
 
 PREFIX = "ALE/"
@@ -71,51 +71,47 @@ class AtariEnvs(HostEnv):
     def __init__(self, game: str, copies: int = 1):
         from gymnasium.vector import AutoresetMode
 
-        self.spec, self.copies = atari_spec(game), copies
-        self._env = _library().vector_env.AtariVectorEnv(
-            rom_name(game),
-            copies,
-            num_threads=min(copies, 2),
-            max_num_frames_per_episode=_MOST_FRAMES,
-            repeat_action_probability=0.25,
-            autoreset_mode=AutoresetMode.SAME_STEP,
-            img_height=_SIDE,
-            img_width=_SIDE,
-            stack_num=_STACK,
-            frameskip=_SKIP,
-            noop_max=30,
-            episodic_life=False,
-            reward_clipping=False,
-            use_fire_reset=False,
-        )
-        self._picture = np.zeros((_SIDE, _SIDE, 3), np.uint8)
+        super().__init__(atari_spec(game), copies)
+        # One interface a copy, each with a thread of its own: copies begin and go on alone.
+        self._envs = [
+            _library().vector_env.AtariVectorEnv(
+                rom_name(game),
+                1,
+                num_threads=1,
+                max_num_frames_per_episode=_MOST_FRAMES,
+                repeat_action_probability=0.25,
+                autoreset_mode=AutoresetMode.NEXT_STEP,
+                img_height=_SIDE,
+                img_width=_SIDE,
+                stack_num=_STACK,
+                frameskip=_SKIP,
+                noop_max=30,
+                episodic_life=False,
+                reward_clipping=False,
+                use_fire_reset=False,
+            )
+            for _ in range(copies)
+        ]
+        self._picture = np.zeros((_SIDE, _SIDE), np.uint8)
 
-    def reset(self, seed: int) -> np.ndarray:
-        seeds = np.random.SeedSequence(seed).generate_state(self.copies) >> 1
-        observation, _ = self._env.reset(seed=seeds.astype(np.int64))
-        self._draw(observation)
-        return observation.copy()
+    def _begin(self, copy: int, seed: int) -> np.ndarray:
+        observation, _ = self._envs[copy].reset(seed=np.array([seed]))
+        return self._seen(copy, observation)
 
-    def restart(self, copy: int) -> np.ndarray:
-        chosen = np.arange(self.copies) == copy
-        observation, _ = self._env.reset(options={"reset_mask": chosen})
-        return observation[copy].copy()
+    def _advance(self, actions: dict[int, int]) -> dict[int, tuple[np.ndarray, float, bool, bool]]:
+        for copy, action in actions.items():
+            self._envs[copy].send(np.array([action], np.int32))
+        answers = {}
+        for copy in actions:
+            observation, reward, terminated, truncated, _ = self._envs[copy].recv()
+            ends = bool(terminated[0]), bool(truncated[0])
+            answers[copy] = (self._seen(copy, observation), float(reward[0]), *ends)
+        return answers
 
-    def step(self, actions: np.ndarray) -> Stepped:
-        following, reward, terminated, truncated, info = self._env.step(
-            np.asarray(actions, np.int32)
-        )
-        following = following.copy()
-        self._draw(following)
-        observation = following
-        ended = terminated | truncated
-        if ended.any():
-            observation = following.copy()
-            observation[ended] = info["final_obs"][ended]
-        return Stepped(observation, reward.astype(np.float64), terminated, truncated, following)
-
-    def _draw(self, observation: np.ndarray) -> None:
-        self._picture = np.repeat(observation[0, -1, :, :, None], 3, axis=2)
+    def _seen(self, copy: int, observation: np.ndarray) -> np.ndarray:
+        if copy == 0:
+            self._picture = observation[0, -1]
+        return observation[0].copy()
 
     def render(self) -> np.ndarray | None:
-        return self._picture.repeat(4, axis=0).repeat(4, axis=1)
+        return np.stack([self._picture] * 3, axis=2).repeat(4, axis=0).repeat(4, axis=1)

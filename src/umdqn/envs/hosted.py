@@ -30,23 +30,85 @@ class Stepped(NamedTuple):
     """What each copy goes on from: the first observation of a new episode where one ended."""
 
 
-class HostEnv(abc.ABC):
-    """Copies of an environment. Ended episodes are followed by new ones, never mixed with them."""
+class Position(NamedTuple):
+    """Where copies of an environment are: enough to come back, if their seeds determine them."""
 
-    spec: EnvSpec
-    copies: int
+    seed: int
+    episodes: tuple[int, ...]
+    """Number of each copy's present episode."""
+    actions: tuple[tuple[int, ...], ...]
+    """What each copy did in its present episode."""
+
+
+class HostEnv(abc.ABC):
+    """Copies of an environment. Ended episodes are followed by new ones, never mixed with them.
+
+    Every episode has a seed of its own, from the seed of all, the copy and the episode's number.
+    """
+
+    def __init__(self, spec: EnvSpec, copies: int):
+        self.spec, self.copies = spec, copies
+        self._seed = 0
+        self._episodes = [0] * copies
+        self._actions: list[list[int]] = [[] for _ in range(copies)]
 
     @abc.abstractmethod
+    def _begin(self, copy: int, seed: int) -> np.ndarray:
+        """Start an episode of one copy."""
+
+    @abc.abstractmethod
+    def _advance(self, actions: dict[int, int]) -> dict[int, tuple[np.ndarray, float, bool, bool]]:
+        """One step of some copies: observation, reward, terminated, truncated."""
+
     def reset(self, seed: int) -> np.ndarray:
         """Start all copies; the seed determines everything that follows."""
+        self._seed, self._episodes = seed, [-1] * self.copies
+        return np.stack([self.restart(copy) for copy in range(self.copies)])
 
-    @abc.abstractmethod
+    def restart(self, copy: int) -> np.ndarray:
+        """Begin the next episode of one copy."""
+        self._episodes[copy] += 1
+        self._actions[copy].clear()
+        return self._begin(copy, self._episode_seed(copy))
+
+    def _episode_seed(self, copy: int) -> int:
+        words = np.random.SeedSequence([self._seed, copy, self._episodes[copy]]).generate_state(1)
+        # Some environments take signed seeds of 32 bits.
+        return int(words[0]) >> 1
+
     def step(self, actions: np.ndarray) -> Stepped:
         """One step of every copy."""
+        chosen = dict(enumerate(actions.tolist()))
+        answers = self._advance(chosen)
+        for copy, action in chosen.items():
+            self._actions[copy].append(action)
+        seen, rewards, terminated, truncated = zip(
+            *(answers[copy] for copy in range(self.copies)), strict=True
+        )
+        following = [
+            self.restart(copy) if terminated[copy] or truncated[copy] else seen[copy]
+            for copy in range(self.copies)
+        ]
+        ends = np.array([terminated, truncated], bool)
+        return Stepped(np.stack(seen), np.array(rewards), ends[0], ends[1], np.stack(following))
 
-    @abc.abstractmethod
-    def restart(self, copy: int) -> np.ndarray:
-        """Give up the episode of one copy and begin another."""
+    def position(self) -> Position:
+        """Where the copies are."""
+        return Position(
+            self._seed, tuple(self._episodes), tuple(tuple(done) for done in self._actions)
+        )
+
+    def go_to(self, position: Position) -> np.ndarray:
+        """Come back to a position by doing again what was done in the present episodes."""
+        self._seed, self._episodes = position.seed, list(position.episodes)
+        self._actions = [list(done) for done in position.actions]
+        observations = []
+        for copy, done in enumerate(position.actions):
+            observation = self._begin(copy, self._episode_seed(copy))
+            for action in done:
+                observation = self._advance({copy: action})[copy][0]
+            observations.append(observation)
+        return np.stack(observations)
 
     def render(self) -> np.ndarray | None:
         """A picture of the first copy, if it can be drawn."""
@@ -61,56 +123,43 @@ class GymnasiumEnvs(HostEnv):
     """Any Gymnasium environment; checks on every step that it keeps what its spaces promise."""
 
     def __init__(self, make: Callable[[], gymnasium.Env], spec: EnvSpec, copies: int = 1):
-        self.spec, self.copies = spec, copies
+        super().__init__(spec, copies)
         self._envs = [_guarded(spec.name, "be made", make) for _ in range(copies)]
         self._first_action = int(getattr(self._envs[0].action_space, "start", 0))
-        shape, dtype = spec.observation.shape, np.dtype(spec.observation.dtype)
-        self._shape, self._dtype = shape, dtype
-        self._floats = dtype.kind == "f"
+        self._shape, self._dtype = spec.observation.shape, np.dtype(spec.observation.dtype)
+        self._floats = self._dtype.kind == "f"
         self._steps = 0
 
-    def reset(self, seed: int) -> np.ndarray:
-        seeds = np.random.SeedSequence(seed).generate_state(self.copies)
-        self._steps = 0
-        return np.stack([self._start(i, int(s) >> 1) for i, s in enumerate(seeds)])
-
-    def restart(self, copy: int) -> np.ndarray:
-        return self._start(copy)
-
-    def _start(self, copy: int, seed: int | None = None) -> np.ndarray:
+    def _begin(self, copy: int, seed: int) -> np.ndarray:
         env = self._envs[copy]
         answer = _guarded(self.spec.name, "reset", lambda: env.reset(seed=seed))
         pair = isinstance(answer, tuple) and len(answer) == 2
         self._require(pair, "reset()", "a pair of observation and info", answer)
         return self._observation(answer[0])
 
-    def step(self, actions: np.ndarray) -> Stepped:
-        seen, following = [], []
-        rewards = np.empty(self.copies)
-        ends = np.empty((2, self.copies), bool)
-        for i, env in enumerate(self._envs):
-            try:
-                answer = env.step(int(actions[i]) + self._first_action)
-            except Exception as error:
-                raise self._fault(f"raised {_one_line(error)}") from error
-            self._require(
-                isinstance(answer, tuple) and len(answer) == 5,
-                "step()",
-                "observation, reward, terminated, truncated and info",
-                answer,
-            )
-            observation, reward, terminated, truncated, _ = answer
-            seen.append(self._observation(observation))
-            rewards[i] = self._reward(reward)
-            for row, (field, flag) in enumerate(
-                (("terminated", terminated), ("truncated", truncated))
-            ):
-                truth = flag is True or flag is False or isinstance(flag, np.bool_)
-                self._require(truth, field, "True or False", flag)
-                ends[row, i] = flag
-            following.append(self._start(i) if terminated or truncated else seen[-1])
+    def _advance(self, actions: dict[int, int]) -> dict[int, tuple[np.ndarray, float, bool, bool]]:
+        answers = {copy: self._step_one(copy, action) for copy, action in actions.items()}
         self._steps += 1
-        return Stepped(np.stack(seen), rewards, ends[0], ends[1], np.stack(following))
+        return answers
+
+    def _step_one(self, copy: int, action: int) -> tuple[np.ndarray, float, bool, bool]:
+        try:
+            answer = self._envs[copy].step(action + self._first_action)
+        except Exception as error:
+            raise self._fault(f"raised {_one_line(error)}") from error
+        if not (isinstance(answer, tuple) and len(answer) == 5):
+            expected = "observation, reward, terminated, truncated and info"
+            self._require(False, "step()", expected, answer)
+        observation, reward, terminated, truncated, _ = answer
+        for field, flag in (("terminated", terminated), ("truncated", truncated)):
+            truth = flag is True or flag is False or isinstance(flag, np.bool_)
+            self._require(truth, field, "True or False", flag)
+        return (
+            self._observation(observation),
+            self._reward(reward),
+            bool(terminated),
+            bool(truncated),
+        )
 
     def _observation(self, value: Any) -> np.ndarray:
         good = isinstance(value, np.ndarray) and value.shape == self._shape

@@ -5,6 +5,7 @@ from umdqn.loops.evaluation import Returns, evaluate, evaluate_hosted
 from umdqn.loops.host import HostLanes, HostLoop
 from umdqn.loops.lanes import Lanes, available_cores, use_all_cores
 from umdqn.loops.memory import FrameMemory, Memory, PairMemory, make_memory, needed_bytes
+from umdqn.loops.snapshot import Restored, Snapshot, from_named, named_leaves
 
 __all__ = [
     "CompiledLoop",
@@ -16,11 +17,15 @@ __all__ = [
     "Memory",
     "PairMemory",
     "Progress",
+    "Restored",
     "Returns",
+    "Snapshot",
     "available_cores",
     "evaluate",
     "evaluate_hosted",
+    "from_named",
     "make_memory",
+    "named_leaves",
     "needed_bytes",
     "use_all_cores",
 ]

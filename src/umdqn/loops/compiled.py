@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int, PyTree
 
 from umdqn.agents import Agent, AgentState, EpsilonGreedy, Replay, ReplayConfig
 from umdqn.envs import Environment
+from umdqn.loops.memory import Rows, put_rows, ring_rows
+from umdqn.loops.snapshot import Restored, Snapshot, from_named, named_leaves
 from umdqn.types import AnyArray, Key, Transition
 
 
@@ -25,6 +29,17 @@ class LoopState(NamedTuple):
     episode_return: Float[Array, ""]
     step: Int[Array, ""]
     key: Key
+
+
+def _rest(state: LoopState) -> tuple[PyTree, Array, Array, Array, Array]:
+    """Everything small in a state, as plain arrays."""
+    key = jax.random.key_data(state.key)
+    return state.env, state.elapsed, state.episode_return, state.step, key
+
+
+def _rings(replay: Replay) -> dict[str, np.ndarray]:
+    """The arrays of a memory in NumPy, by name."""
+    return {name: np.asarray(ring) for name, ring in replay._asdict().items() if name != "added"}
 
 
 class Progress(NamedTuple):
@@ -89,6 +104,38 @@ class CompiledLoop:
         carry = interact_until(jnp.minimum(end, self.replay.warmup), carry, warm=True)
         state, progress = jax.lax.while_loop(lambda carry: carry[0].step < end, train, carry)
         return state, _check_finite(state, progress)
+
+    def snapshot(self, state: LoopState) -> Snapshot:
+        """A state as files can keep it."""
+        replay = jax.tree.map(np.asarray, state.replay)
+        entered = int(replay.added)
+
+        def rows(since: Sequence[int]) -> Rows:
+            return ring_rows(_rings(replay), 0, since[0], entered)
+
+        rest = {name: np.asarray(leaf) for name, leaf in named_leaves(_rest(state)).items()}
+        room = [self.replay.capacity]
+        return Snapshot(state.agent, rest, [entered], room, rows)
+
+    def restore(self, restored: Restored, where: str) -> LoopState:
+        """The state that a snapshot was taken of."""
+        like = jax.eval_shape(self.init, jax.random.key(0))
+        rest = from_named(jax.eval_shape(_rest, like), restored.rest, where)
+        replay = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), like.replay)
+        for piece in restored.rows:
+            put_rows(_rings(replay), 0, piece)
+        replay = replay._replace(added=np.int32(restored.entered[0]))
+        env, elapsed, episode_return, step, key = rest
+        state = LoopState(
+            restored.agent,
+            replay,
+            env,
+            elapsed,
+            episode_return,
+            step,
+            jax.random.wrap_key_data(jnp.asarray(key)),
+        )
+        return jax.tree.map(jnp.asarray, state)
 
     def _interact(
         self, state: LoopState, progress: Progress, warm: bool

@@ -13,10 +13,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from umdqn.agents import Agent, AgentState, EpsilonGreedy, ReplayConfig
-from umdqn.envs import HostEnv
+from umdqn.envs import HostEnv, Position
 from umdqn.loops.compiled import Progress
 from umdqn.loops.memory import make_memory
-from umdqn.types import Key, Transition
+from umdqn.loops.snapshot import Restored, Snapshot, from_words, random_words
+from umdqn.types import Key, Transition, notice
 
 # Streams of randomness of one seed, apart from each other.
 _ENVIRONMENT, _CHOICES = 0, 1
@@ -69,6 +70,15 @@ class HostLanes:
     def agents(self) -> list[AgentState]:
         """What every seed has learned."""
         return [lane.state for lane in self.lanes]
+
+    def snapshots(self) -> list[Snapshot]:
+        """Every seed as files can keep it."""
+        return [lane.snapshot() for lane in self.lanes]
+
+    def restore(self, restored: Sequence[Restored], where: str) -> None:
+        """Go on from snapshots, one a seed."""
+        for lane, one in zip(self.lanes, restored, strict=True):
+            lane.restore(one)
 
     def close(self) -> None:
         """Let threads and environments go."""
@@ -143,6 +153,14 @@ class _Lane:
         What is more in one call is less in the next.
         """
         self._target += steps
+        try:
+            return self._advance()
+        except BaseException:
+            # Whoever goes on later takes these steps anew.
+            self._target -= steps
+            raise
+
+    def _advance(self) -> Progress:
         losses = jax.device_put(Losses.none(), self._device)
         updates, episodes, total = 0, 0, 0.0
         if self._observation is None:
@@ -170,6 +188,51 @@ class _Lane:
             loss=losses.total,
             first_bad_step=np.asarray(-1 if bad < 0 else self._step_of(bad, first_update, updates)),
         )
+
+    def snapshot(self) -> Snapshot:
+        """The seed as files can keep it."""
+        rest = {
+            "counts": np.array([self._step, self._target]),
+            "actions": self._actions,
+            "returns": self._returns,
+            "random": random_words(self._random),
+        }
+        if self._observation is not None:
+            position = self.env.position()
+            rest |= {
+                "observation": self._observation,
+                "seed": np.array(position.seed),
+                "episodes": np.array(position.episodes),
+                "lengths": np.array([len(done) for done in position.actions]),
+                "done": np.array([a for done in position.actions for a in done], np.int64),
+            }
+        memory = self.memory
+        return Snapshot(self.state, rest, memory.entered, memory.room, memory.rows)
+
+    def restore(self, restored: Restored) -> None:
+        """Go on from a snapshot."""
+        rest = restored.rest
+        self._leaves = jax.tree.leaves(jax.device_put(restored.agent, self._device))
+        self._step, self._target = rest["counts"].tolist()
+        self._actions, self._returns = rest["actions"].copy(), rest["returns"].copy()
+        self._random = from_words(rest["random"])
+        self.memory.restore(restored.entered, restored.rows)
+        if "observation" not in rest:
+            return
+        ends = np.cumsum(rest["lengths"])[:-1]
+        done = tuple(tuple(part.tolist()) for part in np.split(rest["done"], ends))
+        position = Position(int(rest["seed"]), tuple(rest["episodes"].tolist()), done)
+        self._observation = self.env.go_to(position)
+        if not np.array_equal(self._observation, rest["observation"]):
+            notice(
+                f"environment {self.env.spec.name!r} did not come back to where it was: its seeds "
+                "do not determine it, and new episodes begin"
+            )
+            for copy in range(self.loop.copies):
+                self._observation[copy] = self.env.restart(copy)
+                self.memory.start(copy, self._observation[copy])
+            self._returns[:] = 0.0
+            self._actions = self._choose()
 
     def _step_of(self, update: int, first: int, updates: int) -> int:
         """The step at which an update of this chunk was made."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from umdqn.agents import AgentState
 from umdqn.loops.compiled import CompiledLoop, LoopState, Progress
+from umdqn.loops.snapshot import Restored, Snapshot
 
 T = TypeVar("T")
 
@@ -43,7 +44,7 @@ class Lanes:
     """
 
     def __init__(self, loop: CompiledLoop, seeds: Sequence[int], devices: Sequence[jax.Device]):
-        self.seeds = tuple(seeds)
+        self.seeds, self._loop = tuple(seeds), loop
         batched = devices[0].platform != "cpu"
         self._groups = [self.seeds] if batched else [(seed,) for seed in self.seeds]
         self._devices = [devices[i % len(devices)] for i in range(len(self._groups))]
@@ -90,6 +91,20 @@ class Lanes:
             state
             for group, members in zip(self._states, self._groups, strict=True)
             for state in self._split(group, len(members))
+        ]
+
+    def snapshots(self) -> list[Snapshot]:
+        """Every seed as files can keep it."""
+        return [self._loop.snapshot(state) for state in self.states()]
+
+    def restore(self, restored: Sequence[Restored], where: str) -> None:
+        """Go on from snapshots, one a seed."""
+        states = [self._loop.restore(one, where) for one in restored]
+        if self._batched:
+            states = [jax.tree.map(lambda *leaves: jnp.stack(leaves), *states)]
+        self._states = [
+            jax.device_put(state, device)
+            for state, device in zip(states, self._devices, strict=True)
         ]
 
     def agents(self) -> list[AgentState]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,30 @@ from umdqn.types import EnvSpec, Observation, Transition, UmdqnError
 
 # Room for the frames that are no transitions: those before and after an episode.
 _SPARE_FRAMES = 20
+
+
+Rows = dict[str, np.ndarray]
+"""Rows of rings as files keep them: `RING/NAME`, and `RING/first`, the count of the first row."""
+
+
+def ring_rows(arrays: dict[str, np.ndarray], ring: int, since: int, entered: int) -> Rows:
+    """The rows of a ring from a count on, at most all that it holds, oldest first."""
+    size = len(next(iter(arrays.values())))
+    first = max(since, entered - size)
+    slots = np.arange(first, entered) % size
+    rows = {f"{ring}/{name}": array[slots] for name, array in arrays.items()}
+    return rows | {f"{ring}/first": np.array(first)}
+
+
+def put_rows(arrays: dict[str, np.ndarray], ring: int, rows: Rows) -> None:
+    """Put rows back where they were."""
+    first = int(rows[f"{ring}/first"])
+    for name, array in arrays.items():
+        piece = rows[f"{ring}/{name}"]
+        # Of more rows than there is room for, the last ones count.
+        piece = piece[-len(array) :]
+        last = first + len(rows[f"{ring}/{name}"])
+        array[np.arange(last - len(piece), last) % len(array)] = piece
 
 
 class Memory(abc.ABC):
@@ -40,6 +65,24 @@ class Memory(abc.ABC):
     @abc.abstractmethod
     def nbytes(self) -> int:
         """Bytes that the memory takes."""
+
+    @property
+    @abc.abstractmethod
+    def entered(self) -> list[int]:
+        """How many rows ever came into each of its rings."""
+
+    @property
+    @abc.abstractmethod
+    def room(self) -> list[int]:
+        """How many rows each ring holds."""
+
+    @abc.abstractmethod
+    def rows(self, since: Sequence[int]) -> Rows:
+        """The rows that came since those counts and are still there, by ring and name."""
+
+    @abc.abstractmethod
+    def restore(self, entered: Sequence[int], rows: Sequence[Rows]) -> None:
+        """Hold again what was held when so many rows had come, from pieces, oldest first."""
 
 
 def make_memory(spec: EnvSpec, capacity: int, copies: int) -> Memory:
@@ -115,6 +158,33 @@ class PairMemory(Memory):
     def nbytes(self) -> int:
         return self._before.nbytes + self._after.nbytes + 12 * self._capacity
 
+    @property
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {
+            "before": self._before,
+            "after": self._after,
+            "actions": self._actions,
+            "rewards": self._rewards,
+            "discounts": self._discounts,
+        }
+
+    @property
+    def entered(self) -> list[int]:
+        return [self._added]
+
+    @property
+    def room(self) -> list[int]:
+        return [self._capacity]
+
+    def rows(self, since: Sequence[int]) -> Rows:
+        return ring_rows(self._arrays, 0, since[0], self._added) | {"last": self._last.copy()}
+
+    def restore(self, entered: Sequence[int], rows: Sequence[Rows]) -> None:
+        self._added = entered[0]
+        for piece in rows:
+            put_rows(self._arrays, 0, piece)
+            self._last[:] = piece["last"]
+
 
 class FrameMemory(Memory):
     """Every frame of stacked pictures once; stacks are put together when they are drawn.
@@ -136,6 +206,41 @@ class FrameMemory(Memory):
         self._goes_on = np.zeros(shape, bool)
         self._head = np.zeros(copies, np.int64)
         """Frames that each copy ever entered."""
+
+    def _arrays(self, copy: int) -> dict[str, np.ndarray]:
+        return {
+            "frames": self._frames[copy],
+            "actions": self._actions[copy],
+            "rewards": self._rewards[copy],
+            "discounts": self._discounts[copy],
+            "goes_on": self._goes_on[copy],
+        }
+
+    @property
+    def entered(self) -> list[int]:
+        return self._head.tolist()
+
+    @property
+    def room(self) -> list[int]:
+        return [self._slots] * len(self._head)
+
+    def rows(self, since: Sequence[int]) -> Rows:
+        found: Rows = {}
+        for copy, (before, now) in enumerate(zip(since, self.entered, strict=True)):
+            # Whether the newest frame went on became known only after it had come.
+            found |= ring_rows(self._arrays(copy), copy, max(before - 1, 0), now)
+        return found
+
+    def restore(self, entered: Sequence[int], rows: Sequence[Rows]) -> None:
+        self._head[:] = entered
+        for piece in rows:
+            for copy in range(len(self._head)):
+                put_rows(self._arrays(copy), copy, piece)
+        for copy, head in enumerate(self.entered):
+            # Stacks that reached back to frames which newer ones replaced are gone.
+            gone = (head + np.arange(self._stack - 1)) % self._slots
+            if head >= self._slots:
+                self._goes_on[copy, gone] = False
 
     def start(self, copy: int, observation: np.ndarray) -> None:
         for frame in observation:

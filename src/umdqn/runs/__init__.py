@@ -4,7 +4,7 @@ from umdqn.runs.config import Config, configure
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.presets import PRESETS
 from umdqn.runs.run import Run, load
-from umdqn.runs.training import Interrupted, Report, Watcher, train, train_config
+from umdqn.runs.training import Interrupted, Report, Watcher, resume, train, train_config
 
 __all__ = [
     "PRESETS",
@@ -16,6 +16,7 @@ __all__ = [
     "Watcher",
     "configure",
     "load",
+    "resume",
     "train",
     "train_config",
 ]

@@ -71,6 +71,9 @@ class Config:
     """Whether a time limit cuts the return, as in the reference implementation."""
     evaluation: Evaluation = Evaluation()
     checkpoint_every: int = 20_000
+    """Steps between two checkpoints."""
+    checkpoint_keep: int = 2
+    """The newest checkpoints that a run can be resumed from; of older ones the agents stay."""
     chunk: int = 1_000
     """Steps compiled into one call; the smallest unit of progress and interruption."""
     loop: Literal["auto", "compiled", "host"] = "auto"
@@ -93,6 +96,7 @@ class Config:
             "update_every",
             "target_every",
             "checkpoint_every",
+            "checkpoint_keep",
             "chunk",
             "num_envs",
         ):

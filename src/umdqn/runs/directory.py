@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import fcntl
 import json
 import os
 import platform
 import re
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import jax
-import numpy as np
-from jaxtyping import PyTree
-
+from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.config import Config
 from umdqn.runs.fields import from_dict, to_dict
-from umdqn.runs.files import read_arrays, read_json, write_arrays, write_json
+from umdqn.runs.files import read_json, write_json
 from umdqn.types import EnvSpec, UmdqnError
 
 FORMAT = "umdqn-run"
 FORMAT_VERSION = 1
+PROMISES = {
+    True: "bit for bit, on the same machine and versions",
+    False: "bit for bit, if the environment's seeds determine it",
+}
+"""What resuming a run promises, by whether its environment is compiled."""
 _PACKAGES = ("umdqn", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium")
 
 
@@ -31,6 +35,7 @@ class RunDirectory:
 
     def __init__(self, path: Path):
         self.path = path
+        self.checkpoints = Checkpoints(path)
 
     @property
     def manifest_path(self) -> Path:
@@ -45,7 +50,7 @@ class RunDirectory:
         """A directory for a new run; one that holds anything is never touched."""
         directory = cls(_named(out) if out else _fresh(_slug(f"{config.env}-{config.agent}")))
         try:
-            (directory.path / "checkpoints").mkdir()
+            directory.checkpoints.make()
             directory.metrics_path.touch()
         except OSError as error:
             raise UmdqnError(f"cannot write in {directory.path}: {error.strerror}") from error
@@ -54,9 +59,9 @@ class RunDirectory:
 
     def fail(self, config: Config, reason: str) -> None:
         """State that the run ended early, and why; silent if even that cannot be written."""
-        done = self.checkpoints()
+        done = self.checkpoints.steps()
         with contextlib.suppress(UmdqnError):
-            self.write_manifest(config, "failed", int(done[-1].stem) if done else 0, reason)
+            self.write_manifest(config, "failed", done[-1] if done else 0, reason)
 
     def write_manifest(self, config: Config, status: str, step: int, reason: str = "") -> None:
         """State what the run is and how far it has come."""
@@ -67,6 +72,7 @@ class RunDirectory:
             "step": step,
             "seeds": list(config.all_seeds),
             "config": to_dict(config),
+            "resume": PROMISES[config.compiled],
             "environment": to_dict(config.environment().spec),
             "versions": {name: version(name) for name in _PACKAGES}
             | {"python": platform.python_version()},
@@ -114,45 +120,22 @@ class RunDirectory:
                 break
         return records
 
-    def save_checkpoint(self, step: int, states: dict[int, PyTree]) -> Path:
-        """Save the parameters and optimisers of all seeds, in one file."""
-        path = self.path / "checkpoints" / f"{step:010d}.safetensors"
-        arrays = {
-            f"{seed}{name}": value
-            for seed, state in states.items()
-            for name, value in _named_leaves(state).items()
-        }
-        write_arrays(path, arrays)
-        return path
+    def cut_metrics(self, size: int) -> None:
+        """Forget what was written after the first `size` bytes."""
+        try:
+            os.truncate(self.metrics_path, size)
+        except OSError as error:
+            raise UmdqnError(f"cannot write {self.metrics_path}: {error.strerror}") from error
 
-    def checkpoints(self) -> list[Path]:
-        """Checkpoints, oldest first."""
-        return sorted((self.path / "checkpoints").glob("[0-9]*.safetensors"))
-
-    def load_checkpoint(self, path: Path, like: dict[int, PyTree]) -> dict[int, PyTree]:
-        """Read a checkpoint into states of the structure, shapes and types of `like`."""
-        arrays = read_arrays(path)
-        expected = {
-            f"{seed}{name}": (value.shape, value.dtype)
-            for seed, state in like.items()
-            for name, value in _named_leaves(state, abstract=True).items()
-        }
-        if {name: (array.shape, array.dtype) for name, array in arrays.items()} != expected:
-            raise UmdqnError(f"{path} is corrupt: its arrays are not those of the manifest")
-        return {
-            seed: jax.tree_util.tree_map_with_path(
-                lambda leaf_path, _, seed=seed: arrays[f"{seed}{jax.tree_util.keystr(leaf_path)}"],
-                state,
-            )
-            for seed, state in like.items()
-        }
-
-
-def _named_leaves(tree: PyTree, abstract: bool = False) -> dict[str, Any]:
-    leaves = jax.tree_util.tree_leaves_with_path(tree)
-    return {
-        jax.tree_util.keystr(path): leaf if abstract else np.asarray(leaf) for path, leaf in leaves
-    }
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Train in this directory alone."""
+        with (self.path / "lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise UmdqnError(f"another process is training in {self.path}") from None
+            yield
 
 
 def _slug(name: str) -> str:

@@ -54,18 +54,26 @@ def read_json(path: Path) -> Any:
         raise UmdqnError(f"{path} is corrupt: not JSON") from error
 
 
-def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write named arrays as safetensors."""
-    write_bytes(path, save_tensors({name: np.asarray(a, order="C") for name, a in arrays.items()}))
+def encode_arrays(arrays: Mapping[str, np.ndarray]) -> bytes:
+    """Named arrays as safetensors."""
+    return save_tensors({name: np.asarray(a, order="C") for name, a in arrays.items()})
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Read named arrays, or say in one line why not."""
+def read_bytes(path: Path, size: int | None = None) -> bytes:
+    """All of a file, which must have a known size if one is given."""
     try:
-        return load_tensors(path.read_bytes())
+        if size is not None and path.stat().st_size != size:
+            raise UmdqnError(f"{path} is corrupt: its size is wrong")
+        return path.read_bytes()
     except OSError as error:
         raise UmdqnError(f"cannot read {path}: {error.strerror}") from error
-    except SafetensorError as error:
+
+
+def parse_arrays(path: Path, data: bytes) -> dict[str, np.ndarray]:
+    """Named arrays from the bytes of a file, or in one line why not."""
+    try:
+        return load_tensors(data)
+    except (SafetensorError, KeyError, ValueError, TypeError) as error:
         raise UmdqnError(f"{path} is corrupt: not a safetensors file") from error
 
 

@@ -10,27 +10,30 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import PyTree
 
 from umdqn.agents import Agent
 from umdqn.laws import Law
 from umdqn.loops import Returns
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.policy import Policy, evaluate_params
-from umdqn.types import UmdqnError, check, check_count
+from umdqn.types import check, check_count
 
 
 class Run:
     """The agents of a run directory, one a seed, at a checkpoint."""
 
-    def __init__(self, directory: RunDirectory, checkpoint: Path | None = None):
+    def __init__(self, directory: RunDirectory, step: int | None = None):
         self.directory = directory
         self.config, self.spec, self.manifest = directory.read_manifest()
-        checkpoints = directory.checkpoints()
-        if not checkpoints:
-            raise UmdqnError(f"{directory.path} has no checkpoint yet")
-        self.checkpoint = checkpoint or checkpoints[-1]
-        self.step = int(self.checkpoint.stem)
+        like = jax.eval_shape(self.agent.init, jax.random.key(0))
+        likes = dict.fromkeys(self.config.all_seeds, like)
+        checkpoints = directory.checkpoints
+        if step is None:
+            self.step, states = checkpoints.newest(likes)
+        else:
+            check(step in checkpoints.steps(), "step", step, f"one of {checkpoints.steps()}")
+            self.step, states = step, checkpoints.agents(step, likes)
+        self.params = {s: jax.tree.map(jnp.asarray, state.params) for s, state in states.items()}
 
     @property
     def path(self) -> Path:
@@ -48,15 +51,6 @@ class Run:
         refined = self.config.representation.refined()
         config = dataclasses.replace(self.config, representation=refined)
         return config.build_agent(self.spec)
-
-    @cached_property
-    def params(self) -> dict[int, PyTree]:
-        """Parameters by seed."""
-        like = jax.eval_shape(self.agent.init, jax.random.key(0))
-        states = self.directory.load_checkpoint(
-            self.checkpoint, dict.fromkeys(self.config.all_seeds, like)
-        )
-        return {seed: jax.tree.map(jnp.asarray, s.params) for seed, s in states.items()}
 
     def law(self, observation: Any, seed: int | None = None) -> tuple[Law, ...]:
         """The laws of the return in a state, one an action; of the first seed unless told."""
@@ -104,6 +98,6 @@ class Run:
         }
 
 
-def load(path: str | Path) -> Run:
-    """The run in a directory, at its last checkpoint."""
-    return Run(RunDirectory(Path(path)))
+def load(path: str | Path, step: int | None = None) -> Run:
+    """The run in a directory, at its last checkpoint or at that of a step."""
+    return Run(RunDirectory(Path(path)), step)

@@ -9,15 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from umdqn.envs import EnvironmentFault, named
 from umdqn.loops import HostLanes, Progress, use_all_cores
 from umdqn.runs.config import Config, configure
 from umdqn.runs.directory import RunDirectory
+from umdqn.runs.fields import override
 from umdqn.runs.policy import evaluate_params
 from umdqn.runs.run import Run, load
-from umdqn.types import UmdqnError, notice
+from umdqn.types import UmdqnError, check, notice
 
 # Returns outside of the domain, and memory, that are worth a word.
 _MUCH_OUTSIDE = 0.01
@@ -71,11 +73,45 @@ def train_config(
 ) -> Run:
     """Train what a configuration says, in a new run directory."""
     directory = RunDirectory.create(config, out)
+    with directory.locked():
+        return _train(config, directory, watch, on_start)
+
+
+def resume(
+    path: str | Path,
+    steps: int | None = None,
+    watch: Watcher | None = None,
+    on_start: Callable[[Path], None] | None = None,
+) -> Run:
+    """Go on with a run that was killed, interrupted, or finished and should be longer."""
+    directory = RunDirectory(Path(path))
+    config, _, manifest = directory.read_manifest()
+    if steps is not None:
+        config = override(config, {"steps": steps})
+    with directory.locked():
+        reached = directory.checkpoints.steps()[-1:] or [0]
+        check(config.steps >= reached[0], "steps", config.steps, f"at least {reached[0]}, done")
+        if manifest["status"] == "finished" and config.steps == reached[0]:
+            notice(f"{path} is finished; --steps can make it longer than {reached[0]:,} steps")
+            return load(path)
+        return _train(config, directory, watch, on_start, resumes=True)
+
+
+def _train(
+    config: Config,
+    directory: RunDirectory,
+    watch: Watcher | None,
+    on_start: Callable[[Path], None] | None,
+    resumes: bool = False,
+) -> Run:
     if on_start:
         on_start(directory.path)
     with _deferred_interrupt() as interrupted:
         try:
-            _Trainer(config, directory, watch or (lambda report: None)).run(interrupted)
+            trainer = _Trainer(config, directory, watch or (lambda report: None))
+            if resumes:
+                trainer.restore()
+            trainer.run(interrupted)
         except Interrupted:
             raise
         except BaseException as error:
@@ -113,8 +149,25 @@ class _Trainer:
         finally:
             self.lanes.close()
 
+    def restore(self) -> None:
+        """Go on from the newest checkpoint; what came after it is forgotten."""
+        like = jax.eval_shape(self.agent.init, jax.random.key(0))
+        likes = dict.fromkeys(self.config.all_seeds, like)
+        checkpoints = self.directory.checkpoints
+        self.step, (restored, trainer) = checkpoints.newest_whole(likes)
+        self.lanes.restore(list(restored.values()), str(checkpoints.agent_path(self.step)))
+        self.score = trainer["score"]
+        self._losses = {
+            int(seed): Progress(*(np.asarray(number, kind) for number, kind in values))
+            for seed, values in trainer["losses"].items()
+        }
+        self.directory.cut_metrics(trainer["metrics_bytes"])
+        checkpoints.forget_after(self.step)
+        checkpoints.clean(self.config.checkpoint_keep)
+
     def _run(self, interrupted: threading.Event) -> None:
-        self.save("running")
+        if self.step == 0:
+            self.save("running")
         while self.step < self.config.steps:
             self.advance()
             if self.due(self.config.evaluation.every):
@@ -147,7 +200,8 @@ class _Trainer:
     def check_finite(self, progress: list[Progress]) -> None:
         for seed, report in zip(self.config.all_seeds, progress, strict=True):
             if report.first_bad_step >= 0:
-                last = self.directory.checkpoints()[-1]
+                checkpoints = self.directory.checkpoints
+                last = checkpoints.agent_path(checkpoints.steps()[-1])
                 raise UmdqnError(
                     f"training stopped: the loss of seed {seed} was not finite at step "
                     f"{report.first_bad_step}; the last good checkpoint is {last}"
@@ -194,8 +248,18 @@ class _Trainer:
         )
 
     def save(self, status: str) -> None:
-        states = dict(zip(self.config.all_seeds, self.lanes.agents(), strict=True))
-        self.directory.save_checkpoint(self.step, states)
+        snapshots = dict(zip(self.config.all_seeds, self.lanes.snapshots(), strict=True))
+        losses = {
+            str(seed): [(np.asarray(n).item(), np.asarray(n).dtype.name) for n in progress]
+            for seed, progress in self._losses.items()
+        }
+        trainer = {
+            "score": self.score,
+            "losses": losses,
+            "metrics_bytes": self.directory.metrics_path.stat().st_size,
+        }
+        keep = self.config.checkpoint_keep
+        self.directory.checkpoints.save(self.step, snapshots, trainer, keep)
         self.directory.write_manifest(self.config, status, self.step)
 
 

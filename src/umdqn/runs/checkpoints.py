@@ -1,0 +1,247 @@
+"""Checkpoints: everything that a run is at one step, whole or not there.
+
+A checkpoint is what its index says: `checkpoints/STEP.json` names its files with their sizes and
+checksums and is written last. `STEP.safetensors` holds what was learned, `STEP.loop.safetensors`
+environments, counters and randomness, and `replay/` the memories in pieces, each with the rows of
+one interval, so that a checkpoint costs the same however long the run is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import PyTree
+
+from umdqn.loops import Restored, Snapshot, from_named, named_leaves
+from umdqn.runs.files import (
+    encode_arrays,
+    parse_arrays,
+    read_bytes,
+    read_json,
+    write_bytes,
+    write_json,
+)
+from umdqn.types import UmdqnError, notice
+
+_DIGITS = "[0-9]" * 10
+
+
+class Checkpoints:
+    """The checkpoints of one run directory."""
+
+    def __init__(self, run: Path):
+        self._run = run
+        self._folder, self._replay = run / "checkpoints", run / "replay"
+        self._pieces: dict[int, list[dict[str, Any]]] = {}
+
+    def make(self) -> None:
+        """Make the directories."""
+        self._folder.mkdir()
+        self._replay.mkdir()
+
+    def agent_path(self, step: int) -> Path:
+        """The file with what was learned up to a step."""
+        return self._folder / f"{step:010d}.safetensors"
+
+    def _loop_path(self, step: int) -> Path:
+        return self._folder / f"{step:010d}.loop.safetensors"
+
+    def _index_path(self, step: int) -> Path:
+        return self._folder / f"{step:010d}.json"
+
+    def steps(self) -> list[int]:
+        """Steps of whole checkpoints, the first first."""
+        indexed = sorted(self._folder.glob(f"{_DIGITS}.json"))
+        # Runs of the first version had no indices.
+        found = indexed or sorted(self._folder.glob(f"{_DIGITS}.safetensors"))
+        return [int(path.stem) for path in found]
+
+    def save(
+        self, step: int, snapshots: Mapping[int, Snapshot], trainer: dict[str, Any], keep: int
+    ) -> None:
+        """Save everything; the newest `keep` checkpoints can be resumed from."""
+        files: dict[str, dict[str, Any]] = {}
+        pieces = {
+            seed: [*self._still_held(seed, snapshot), self._new_piece(step, seed, snapshot, files)]
+            for seed, snapshot in snapshots.items()
+        }
+        rest = {
+            f"{seed}/{name}": array
+            for seed, snapshot in snapshots.items()
+            for name, array in snapshot.rest.items()
+        }
+        learned = {
+            f"{seed}{name}": np.asarray(leaf)
+            for seed, snapshot in snapshots.items()
+            for name, leaf in named_leaves(snapshot.agent).items()
+        }
+        self._write(self._loop_path(step), rest, files)
+        self._write(self.agent_path(step), learned, files)
+        index = {
+            "step": step,
+            "files": files | {piece["file"]: piece["sum"] for p in pieces.values() for piece in p},
+            "replay": {str(seed): of_seed for seed, of_seed in pieces.items()},
+            "entered": {str(seed): s.entered for seed, s in snapshots.items()},
+            "trainer": trainer,
+        }
+        write_json(self._index_path(step), index | {"checksum": _of_index(index)})
+        self._pieces = pieces
+        self._prune(keep)
+
+    def _still_held(self, seed: int, snapshot: Snapshot) -> list[dict[str, Any]]:
+        """Pieces with rows that newer ones have not replaced."""
+        oldest = [n - room for n, room in zip(snapshot.entered, snapshot.room, strict=True)]
+        return [
+            piece
+            for piece in self._pieces.get(seed, [])
+            if any(until > first for until, first in zip(piece["until"], oldest, strict=True))
+        ]
+
+    def _new_piece(
+        self, step: int, seed: int, snapshot: Snapshot, files: dict[str, dict[str, Any]]
+    ) -> dict[str, Any]:
+        before = self._pieces.get(seed)
+        since = before[-1]["until"] if before else [0] * len(snapshot.entered)
+        path = self._replay / f"{seed}-{step:010d}.safetensors"
+        self._write(path, snapshot.rows(since), files)
+        name = self._name(path)
+        return {"file": name, "until": list(snapshot.entered), "sum": files[name]}
+
+    def _write(
+        self, path: Path, arrays: Mapping[str, np.ndarray], files: dict[str, dict[str, Any]]
+    ) -> None:
+        data = encode_arrays(arrays)
+        write_bytes(path, data)
+        checksum = hashlib.sha256(data).hexdigest()
+        files[self._name(path)] = {"bytes": len(data), "sha256": checksum}
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self._run).as_posix()
+
+    def _prune(self, keep: int) -> None:
+        """Drop what only older checkpoints need to go on; what they learned stays."""
+        for step in self.steps()[:-keep]:
+            self._loop_path(step).unlink(missing_ok=True)
+        self._drop_unknown(self._replay.iterdir(), self._needed(keep))
+
+    def _needed(self, keep: int) -> set[str]:
+        """Pieces of memory that the newest checkpoints need."""
+        return {
+            piece["file"]
+            for step in self.steps()[-keep:]
+            for of_seed in self._index(step)["replay"].values()
+            for piece in of_seed
+        }
+
+    def _drop_unknown(self, paths: Iterable[Path], known: set[str]) -> None:
+        for path in list(paths):
+            if self._name(path) not in known:
+                path.unlink(missing_ok=True)
+
+    def forget_after(self, step: int) -> None:
+        """Drop newer checkpoints, which could not be read."""
+        for later in [s for s in self.steps() if s > step]:
+            self._index_path(later).unlink(missing_ok=True)
+            self.agent_path(later).unlink(missing_ok=True)
+
+    def clean(self, keep: int) -> None:
+        """Drop what a crash left behind: files that no index knows."""
+        known = self._needed(keep)
+        for step in self.steps():
+            whole = (self._index_path(step), self.agent_path(step), self._loop_path(step))
+            known |= {self._name(path) for path in whole}
+        self._drop_unknown([*self._folder.iterdir(), *self._replay.iterdir()], known)
+        self._drop_unknown(self._run.glob(".*"), known)
+
+    def _index(self, step: int) -> dict[str, Any]:
+        path = self._index_path(step)
+        index = read_json(path)
+        sound = isinstance(index, dict) and index.pop("checksum", None) == _of_index(index)
+        if not sound or index.get("step") != step:
+            raise UmdqnError(f"{path} is corrupt: its checksum is wrong")
+        return index
+
+    def _read(self, path: Path, index: Mapping[str, Any] | None) -> dict[str, np.ndarray]:
+        """The arrays of a file, if it is the file that was written."""
+        if index is None:
+            return parse_arrays(path, read_bytes(path))
+        known = index["files"].get(self._name(path))
+        if known is None:
+            raise UmdqnError(f"{path} is corrupt: it belongs to no checkpoint")
+        data = read_bytes(path, known["bytes"])
+        if hashlib.sha256(data).hexdigest() != known["sha256"]:
+            raise UmdqnError(f"{path} is corrupt: its checksum is wrong")
+        return parse_arrays(path, data)
+
+    def agents(self, step: int, like: Mapping[int, PyTree]) -> dict[int, PyTree]:
+        """What every seed had learned at a step."""
+        path = self.agent_path(step)
+        index = self._index(step) if self._index_path(step).exists() else None
+        arrays = self._read(path, index)
+        expected = {f"{seed}{name}" for seed in like for name in named_leaves(like[seed])}
+        if set(arrays) != expected:
+            raise UmdqnError(f"{path} is corrupt: its arrays are not those of the manifest")
+        return {
+            seed: from_named(
+                tree, {name: arrays[f"{seed}{name}"] for name in named_leaves(tree)}, str(path)
+            )
+            for seed, tree in like.items()
+        }
+
+    def restore(
+        self, step: int, like: Mapping[int, PyTree]
+    ) -> tuple[dict[int, Restored], dict[str, Any]]:
+        """Everything at a step, to go on from."""
+        index = self._index(step)
+        agents = self.agents(step, like)
+        rest = self._read(self._loop_path(step), index)
+        restored = {}
+        for seed in like:
+            prefix = f"{seed}/"
+            pieces = index["replay"][str(seed)]
+            restored[seed] = Restored(
+                agents[seed],
+                {n.removeprefix(prefix): a for n, a in rest.items() if n.startswith(prefix)},
+                index["entered"][str(seed)],
+                [self._read(self._run / piece["file"], index) for piece in pieces],
+            )
+            self._pieces[seed] = pieces
+        return restored, index["trainer"]
+
+    def newest(self, like: Mapping[int, PyTree]) -> tuple[int, dict[int, PyTree]]:
+        """The newest checkpoint whose agents can be read; says so if a newer one cannot."""
+        return self._newest(lambda step: self.agents(step, like))
+
+    def newest_whole(
+        self, like: Mapping[int, PyTree]
+    ) -> tuple[int, tuple[dict[int, Restored], dict[str, Any]]]:
+        """The newest checkpoint that can be resumed from; says so if a newer one cannot."""
+        return self._newest(lambda step: self.restore(step, like))
+
+    def _newest(self, read: Any) -> tuple[int, Any]:
+        steps = self.steps()
+        if not steps:
+            raise UmdqnError(f"{self._run} has no checkpoint yet")
+        first: UmdqnError | None = None
+        for step in reversed(steps):
+            try:
+                found = read(step)
+            except UmdqnError as error:
+                first = first or error
+                continue
+            if first is not None:
+                notice(f"{first}; the checkpoint of step {step:,} is used instead")
+            return step, found
+        assert first is not None
+        raise first
+
+
+def _of_index(index: Mapping[str, Any]) -> str:
+    """The checksum of an index, from its content and not its spelling."""
+    text = json.dumps(index, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,250 @@
+"""Runs that were killed go on as if nothing had happened."""
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import umdqn
+from umdqn.cli import main
+from umdqn.runs import configure, load, resume, train_config
+from umdqn.runs.directory import RunDirectory
+from umdqn.runs.files import write_bytes
+from umdqn.types import Notice, UmdqnError
+
+SMALL = {
+    "steps": 1_000,
+    "replay.warmup": 100,
+    "replay.capacity": 300,
+    "evaluation.every": 250,
+    "evaluation.episodes": 4,
+    "checkpoint_every": 200,
+    "chunk": 100,
+    "seeds": 2,
+    "torso": "8,8",
+}
+HOSTED = SMALL | {
+    "loop": "host",
+    "num_envs": 2,
+    "representation.hidden": "8",
+    "metric.points": 10,
+    "representation.intervals": 10,
+}
+
+
+def digest(run) -> dict[str, str]:
+    """Checksums of everything that the end of a run consists of."""
+    path = run.path
+    names = [
+        "metrics.jsonl",
+        f"checkpoints/{run.step:010d}.safetensors",
+        f"checkpoints/{run.step:010d}.loop.safetensors",
+        *(str(p.relative_to(path)) for p in sorted((path / "replay").iterdir())),
+    ]
+    return {name: hashlib.sha256((path / name).read_bytes()).hexdigest() for name in names}
+
+
+class Stop(Exception):
+    """Ends a training from outside, as a crash would."""
+
+
+def crash_at(step):
+    def watch(report):
+        if report.step >= step and report.progress:
+            raise Stop
+
+    return watch
+
+
+CASES = {
+    "compiled": ("grid-world", "dqn", SMALL),
+    "host": ("CartPole-v1", "umdqn-c", HOSTED),
+    "frames": (
+        "ALE/Pong",
+        "dqn",
+        {**SMALL, "loop": "host", "steps": 500, "evaluation.every": 1_000, "seeds": 1}
+        | {"evaluation.episodes": 1, "evaluation.limit": 10, "replay.capacity": 90},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(case, tmp_path):
+    env, agent, fields = CASES[case]
+    config = configure(env, agent, overrides=fields)
+    whole = train_config(config, tmp_path / "whole")
+    for moments in ((250, 430),):
+        path = tmp_path / "crashed"
+        with pytest.raises(Stop):
+            train_config(config, path, crash_at(moments[0]))
+        with pytest.raises(Stop):
+            resume(path, watch=crash_at(moments[1]))
+        again = resume(path)
+        assert again.step == whole.step
+        assert digest(again) == digest(whole)
+        assert again.manifest["status"] == "finished"
+
+
+def test_a_longer_run_is_the_shorter_one_first(tmp_path):
+    long = train_config(configure("grid-world", "dqn", overrides=SMALL), tmp_path / "long")
+    short = configure("grid-world", "dqn", overrides=SMALL | {"steps": 600})
+    train_config(short, tmp_path / "short")
+    grown = resume(tmp_path / "short", steps=1_000)
+    assert (
+        digest(grown)["checkpoints/0000001000.safetensors"]
+        == (digest(long)["checkpoints/0000001000.safetensors"])
+    )
+    assert grown.config.steps == 1_000
+    with pytest.warns(Notice, match="is finished"):
+        resume(tmp_path / "short")
+    with pytest.raises(UmdqnError, match="steps = 500 is not allowed: at least 1000"):
+        resume(tmp_path / "short", steps=500)
+
+
+_TRAIN = """
+import sys
+from umdqn.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_run_that_is_killed_goes_on(tmp_path):
+    """Kill -9 at random moments, also inside of a checkpoint write."""
+    config = configure("grid-world", "dqn", overrides=SMALL | {"steps": 40_000, "seeds": 1})
+    whole = train_config(config, tmp_path / "whole")
+    path = tmp_path / "killed"
+    random = np.random.default_rng(0)
+    fields = SMALL | {"steps": 40_000, "seeds": 1}
+    first = [part for name, value in fields.items() for part in (f"--{name}", str(value))]
+    command = ["train", "grid-world", "dqn", "--out", str(path), *first]
+    for _ in range(3):
+        process = subprocess.Popen([sys.executable, "-c", _TRAIN, *command])
+        seen = len(list(path.glob("checkpoints/*.json")))
+        while process.poll() is None and len(list(path.glob("checkpoints/*.json"))) < seen + 3:
+            time.sleep(0.02)
+        time.sleep(random.uniform(0, 0.5))
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        command = ["train", "--resume", str(path)]
+    assert load(path).step < 40_000
+    again = resume(path)
+    assert digest(again) == digest(whole)
+    assert not [p for p in path.rglob("*") if p.name.startswith(".")]
+
+
+ONE = SMALL | {"seeds": 1}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run of 1,000 steps, and the checksums of one of 1,200."""
+    path = tmp_path_factory.mktemp("runs")
+    short = train_config(configure("grid-world", "dqn", overrides=ONE), path / "short")
+    longer = configure("grid-world", "dqn", overrides=ONE | {"steps": 1_200})
+    return short, digest(train_config(longer, path / "longer"))
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    """A copy of the run to damage."""
+    shutil.copytree(finished[0].path, tmp_path / "run")
+    return load(tmp_path / "run")
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+DAMAGES = {
+    "flip": flip,
+    "cut": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "remove": lambda path: path.unlink(),
+}
+FILES = {
+    "index": "checkpoints/0000001000.json",
+    "agent": "checkpoints/0000001000.safetensors",
+    "loop": "checkpoints/0000001000.loop.safetensors",
+    "replay": "replay/0-0000001000.safetensors",
+}
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(run, finished, file, damage):
+    path = run.path / FILES[file]
+    DAMAGES[damage](path)
+    if (file, damage) == ("index", "remove"):
+        # Without its index a checkpoint never was.
+        again = resume(run.path, steps=1_200)
+    else:
+        with pytest.warns(Notice, match=rf"{path.name}.*step 800 is used instead"):
+            again = resume(run.path, steps=1_200)
+    assert digest(again) == finished[1]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_full_disk_leaves_the_checkpoint_before(finished, tmp_path, monkeypatch, file):
+    target = FILES[file].replace("0000001000", "0000000600")
+
+    def full(path, data):
+        if str(path).endswith(target):
+            raise UmdqnError(f"cannot write {path}: No space left on device")
+        write_bytes(path, data)
+
+    for module in ("checkpoints", "files"):
+        monkeypatch.setattr(f"umdqn.runs.{module}.write_bytes", full)
+    path = tmp_path / "run"
+    with pytest.raises(UmdqnError, match=f"{target}: No space left on device"):
+        train_config(configure("grid-world", "dqn", overrides=ONE), path)
+    assert load(path).step == 400
+    monkeypatch.undo()
+    again = resume(path)
+    assert digest(again) == digest(finished[0])
+    # What the failed checkpoint left behind is gone.
+    known = {*(run_file.name for run_file in finished[0].path.rglob("*"))}
+    assert {found.name for found in path.rglob("*")} <= known
+
+
+def test_one_run_is_not_resumed_twice_at_once(run):
+    with (
+        RunDirectory(run.path).locked(),
+        pytest.raises(UmdqnError, match=f"another process is training in {run.path}"),
+    ):
+        resume(run.path, steps=2_000)
+
+
+def test_only_steps_may_change(run, capsys):
+    assert main(["train", "--resume", str(run.path), "--discount", "0.3"]) == 1
+    assert "only --steps may change, not 'discount'" in capsys.readouterr().err
+    assert main(["train", "grid-world", "--resume", str(run.path)]) == 1
+    assert "not 'env'" in capsys.readouterr().err
+
+
+def test_a_checkpoint_costs_the_same_however_long_the_run_is(tmp_path):
+    fields = SMALL | {"seeds": 1, "steps": 3_000, "replay.capacity": 2_000}
+    run = train_config(configure("grid-world", "dqn", overrides=fields), tmp_path / "run")
+    pieces = sorted((run.path / "replay").iterdir())
+    sizes = {path.stat().st_size for path in pieces}
+    # 200 rows each, whatever the memory holds, and no more of them than it needs.
+    assert max(sizes) - min(sizes) < 100
+    assert len(pieces) <= 2_000 // 200 + 2
+    index = json.loads((run.path / "checkpoints/0000003000.json").read_text())
+    assert index["entered"] == {"0": [3_000]}
+
+
+def test_older_checkpoints_keep_what_was_learned(run):
+    assert run.directory.checkpoints.steps() == [0, 200, 400, 600, 800, 1_000]
+    assert load(run.path, 400).step == 400
+    assert len(list((run.path / "checkpoints").glob("*.loop.safetensors"))) == 2
+    with pytest.raises(UmdqnError, match="step = 401 is not allowed: one of"):
+        load(run.path, 401)
+    assert umdqn.load(run.path).step == 1_000
