@@ -83,7 +83,7 @@ def environments(rounds: int) -> dict[str, dict[str, float]]:
         "SB3 DQN": (sb3_dqn("CartPole-v1", Settings()), 500),
     }
     minatar: dict[str, tuple[Rate, int]] = {
-        "umdqn-c": (ours("umdqn-c", env="MinAtar/Breakout"), 1_000),
+        "umdqn-c": (ours("umdqn-c", env="MinAtar/Breakout", **{"replay.capacity": 10_000}), 1_000),
         "SB3-contrib QR-DQN": (sb3_qrdqn_minatar("Breakout"), 200),
     }
     few = {"replay.capacity": 2_000}

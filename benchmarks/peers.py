@@ -127,9 +127,10 @@ class Hosted(gymnasium.Env):
 
 
 def sb3_qrdqn_atari(name: str) -> Callable[[int], float]:
-    """SB3-contrib's QR-DQN on Atari with its own Nature CNN, an update every four steps."""
+    """SB3-contrib's QR-DQN on Atari with the Nature CNN, an update every four steps."""
     cores = len(os.sched_getaffinity(0))
-    settings = Settings("CnnPolicy", MappingProxyType({}), 0.99, 4, 2_000, cores)
+    network = MappingProxyType({"features_extractor_kwargs": {"features_dim": 128}})
+    settings = Settings("CnnPolicy", network, 0.99, 4, 2_000, cores)
     return sb3(QRDQN, Hosted(name), settings, n_quantiles=200)
 
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 import umdqn
 from umdqn.agents import EpsilonGreedy, ReplayConfig
+from umdqn.analysis.pits import hosted_pits
+from umdqn.cli import main
 from umdqn.envs import EnvironmentFault, GymnasiumEnvs, find
 from umdqn.envs.hosted import spec_of
 from umdqn.loops import FrameMemory, HostLanes, HostLoop, PairMemory, evaluate_hosted, make_memory
@@ -126,6 +128,13 @@ def test_environments_that_cannot_be_used_are_refused_in_one_line(env, message, 
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "run").exists()
+
+
+def test_predicted_actions_are_the_environments_own(tmp_path):
+    fields = SMALL | {"domain": (-1, 60), "steps": 120, "evaluation.episodes": 2}
+    run = umdqn.train(Counting, out=tmp_path / "run", **fields)
+    actions, _ = run.predict(np.zeros((20, 2), np.float32))
+    assert set(actions.tolist()) <= {3, 4}
 
 
 def test_a_missing_extra_is_named(monkeypatch):
@@ -252,19 +261,104 @@ def test_hosted_evaluation_gives_endless_episodes_up():
     np.testing.assert_allclose(returns.undiscounted, np.full(5, 1.0 + 2 + 3))
 
 
-def test_a_run_whose_environment_breaks_is_kept_and_loads(tmp_path):
+@pytest.mark.parametrize("every", [200, 1_000])
+def test_a_run_whose_environment_breaks_is_kept_and_loads(every, tmp_path):
     make = lambda: Counting(changed(1, np.nan), 450)  # noqa: E731
-    config = configure(
-        umdqn.envs.named(make),
-        overrides=SMALL | {"domain": (-1, 60), "steps": 1_000, "chunk": 100},
-    )
+    fields = SMALL | {"domain": (-1, 60), "chunk": 100, "seeds": 2, "checkpoint_every": every}
+    name = umdqn.envs.named(make)
+    config = configure(name, overrides=fields | {"steps": 1_000})
     with pytest.raises(EnvironmentFault, match="reward must be a finite number"):
         train_config(config, tmp_path / "run")
     run = load(tmp_path / "run")
     assert run.manifest["status"] == "failed"
     assert "reward must be" in run.manifest["reason"]
     assert run.step == 400
-    assert np.isfinite(run.law(np.zeros(2))[0].mean)
+    # It is what a run of 400 steps learns, to the bit.
+    sound = train_config(
+        configure(name, overrides=fields | {"steps": 400, "seed": 1, "seeds": 1}), tmp_path / "b"
+    )
+    for left, right in zip(
+        jax.tree.leaves(run.params[1]), jax.tree.leaves(sound.params[1]), strict=True
+    ):
+        np.testing.assert_array_equal(left, right)
+
+
+def test_objects_do_not_take_each_others_place():
+    first, second = umdqn.envs.named(Counting()), umdqn.envs.named(Counting(raising, 1))
+    assert first != second
+    find(first).hosted(1).reset(0)
+    with pytest.raises(UmdqnError, match="was an object of another process"):
+        find("object Counting 999")
+
+
+def test_spoilt_parameters_are_noticed_at_the_end_of_a_chunk():
+    fields = SMALL | {"domain": (-1, 60), "optimiser.learning_rate": 1e39}
+    lanes = configure(umdqn.envs.named(Counting), overrides=fields).build_lanes()
+    progress = lanes.advance(101)[0]
+    lanes.close()
+    assert int(progress.updates) == 1
+    assert int(progress.first_bad_step) == 101
+
+
+def test_an_environment_that_cannot_close_spoils_nothing(tmp_path):
+    class Stuck(Counting):
+        def close(self):
+            raise RuntimeError("stuck")
+
+    fields = SMALL | {"domain": (-1, 60), "steps": 120, "evaluation.episodes": 2}
+    with pytest.warns(Notice, match="could not close: RuntimeError: stuck"):
+        run = umdqn.train(Stuck, out=tmp_path / "run", **fields)
+    assert run.manifest["status"] == "finished"
+
+
+def test_rewards_that_random_steps_do_not_find_leave_the_domain_to_the_user():
+    class Maze(Counting):
+        def step(self, action):
+            return super().step(action)[0], 0.0, False, False, {}
+
+    with pytest.raises(UmdqnError, match="cannot be guessed: 1,000 random steps brought no reward"):
+        configure(umdqn.envs.named(Maze))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([":Env"], "cannot import"),
+        ([".x:Env"], "cannot import"),
+        (["CartPole-v1", "--num-envs", "2"], "num_envs = 2 is not allowed"),
+        (["MinAtar/Breakout", "--loop", "compiled"], "loop = 'compiled' is not allowed"),
+        (["CartPole-v1", "--convolutions", "nature"], "pictures of three axes"),
+        (["gymnasium.envs.classic_control:CartPoleEnv", "--discount", "abc"], "must be a number"),
+        (["gymnasium.envs.classic_control:CartPoleEnv", "--discount", "1"], "from 0 to below 1"),
+    ],
+)
+def test_mistakes_are_one_line_and_leave_nothing(arguments, message, tmp_path, capsys):
+    env, *fields = arguments
+    assert main(["train", env, "--out", str(tmp_path / "run"), *fields]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_hosted_transforms_are_those_of_the_returns():
+    """Rewards 1 to 7, every other episode cut at 7: steps whose return the cut may change go."""
+    envs = GymnasiumEnvs(Counting, spec_of(Counting(), "counting"))
+    pits, cut = hosted_pits(
+        envs,
+        lambda seen: np.zeros(len(seen), np.int64),
+        lambda seen, actions, z: z / 100 + seen[:, 1],
+        0.1,
+        5,
+        0,
+        1_000,
+    )
+    # 0.1^3 is negligible, so that four of seven steps count.
+    assert cut == 7
+    assert pits.valid.all()
+    returns = [sum(0.1**k * (t + 1 + k) for k in range(7 - t)) for t in range(4)]
+    expected = [value / 100 + t for t, value in enumerate(returns)]
+    np.testing.assert_allclose(pits.values, np.tile(expected, (5, 1)), rtol=1e-6)
 
 
 def test_host_runs_repeat_bit_for_bit(tmp_path):

@@ -9,7 +9,6 @@ from gymnasium.utils.env_checker import check_env
 from PIL import Image
 
 import umdqn
-from umdqn.analysis import calibration_report
 from umdqn.cli import main
 from umdqn.envs import find
 from umdqn.envs.minatar import GAMES, MinAtar
@@ -132,6 +131,8 @@ def test_atari_scores_raw_rewards_and_learns_from_clipped_ones():
     batch = lane.memory.sample(np.random.default_rng(0), 50)
     lanes.close()
     assert set(batch.reward.tolist()) == {1.0}
+    assert int(progress.episodes) > 0
+    assert float(progress.returns) >= 7
     assert float(progress.returns) % 7 == 0
 
 
@@ -159,13 +160,6 @@ def test_watching_says_what_it_cannot_write(breakout, tmp_path, capsys):
     assert "observes pictures" in capsys.readouterr().err
 
 
-def test_laws_of_hosted_environments_are_calibrated_too(breakout):
-    report = calibration_report(breakout, 3)
-    assert report["episodes"] == 3
-    assert report["cut_weight"] == 0.0
-    assert sum(report["pit"]) == pytest.approx(1.0)
-
-
 def test_any_gymnasium_environment_trains(tmp_path, capsys):
     path = tmp_path / "run"
     command = ["train", "gymnasium.envs.classic_control:CartPoleEnv", "dqn", "--steps", "120"]
@@ -176,5 +170,33 @@ def test_any_gymnasium_environment_trains(tmp_path, capsys):
     assert umdqn.load(path).predict(np.zeros((3, 4), np.float32))[0].shape == (3,)
 
 
-def test_gymnasium_accepts_our_games():
-    check_env(gymnasium.make("umdqn/GridWorld-v0").unwrapped, skip_render_check=True)
+def test_stable_baselines_evaluates_a_run(tmp_path):
+    evaluation = pytest.importorskip("stable_baselines3.common.evaluation")
+    fields = {"steps": 60, "torso": "8", "replay.warmup": 40, "evaluation.episodes": 2}
+    run = train_config(configure("CartPole-v1", "dqn", overrides=fields), tmp_path / "run")
+    mean, _ = evaluation.evaluate_policy(run, gymnasium.make("CartPole-v1"), n_eval_episodes=3)
+    assert 8 <= mean <= 500
+
+
+@pytest.mark.parametrize(
+    ("shape", "first"),
+    [((7, 7, 16), False), ((3, 40, 40), True), ((4, 84, 84), True), ((96, 64, 3), False)],
+)
+def test_channels_are_the_odd_axis_out_or_the_shorter_end(shape, first):
+    assert Torso(Observation(shape), "auto", (4,), jax.random.key(0)).channels_first == first
+
+
+def test_tables_of_numbers_with_bounds_of_their_own_are_scaled():
+    low, high = tuple(map(float, range(6))), tuple(map(float, range(2, 8)))
+    torso = Torso(Observation((2, 3), "float32", low, high), "auto", (4,), jax.random.key(0))
+    seen = jnp.arange(6.0).reshape(2, 3)
+    np.testing.assert_allclose(torso._scaled(seen.reshape(-1)), -np.ones(6))
+    assert torso(seen).shape == (4,)
+    with pytest.raises(UmdqnError, match="pictures of three axes, not 2 x 3 float32"):
+        Torso(Observation((2, 3)), "nature", (4,), jax.random.key(0))
+
+
+@pytest.mark.parametrize("name", ["ALE/UpNDown", "ALE/upndown-v5"])
+def test_every_way_to_write_a_game_is_understood(name):
+    assert find(name).spec.name == "ALE/UpNDown"
+    assert find("ALE/pong").spec.domain == find("ALE/Pong").spec.domain

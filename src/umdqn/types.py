@@ -154,3 +154,5 @@ class EnvSpec:
     action_names: tuple[str, ...]
     reward_clip: float | None = None
     """Largest size of a reward in learning; scores count raw rewards."""
+    first_action: int = 0
+    """The number by which the environment knows the first action."""

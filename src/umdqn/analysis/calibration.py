@@ -59,14 +59,19 @@ def calibration_report(run: Run, episodes: int) -> dict[str, Any]:
     check_count("episodes", episodes, least=2)
     if run.agent.representation.gives == {"mean"}:
         raise UmdqnError(f"{run.config.label} learns expectations: there are no laws to calibrate")
-    by_seed = {seed: _pits(run, seed, episodes) for seed in run.seeds}
+    found = {seed: _pits(run, seed, episodes) for seed in run.seeds}
+    by_seed = {seed: pits for seed, (pits, _) in found.items()}
     steps = max(pits.values.shape[1] for pits in by_seed.values())
     together = Pits(*(_joined(parts, steps) for parts in zip(*by_seed.values(), strict=True)))
     seeds = {str(seed): summary(pits) for seed, pits in by_seed.items()}
-    limit, discount = run.spec.time_limit, run.config.discount
-    usable = usable_steps(discount, limit)
-    cut = 0.0 if limit is None or usable is None else discount ** (limit - usable + 1)
+    cut = max(_cut_weight(run.config.discount, limit) for _, limit in found.values())
     return {**summary(together), "step": run.step, "cut_weight": cut, "seeds": seeds}
+
+
+def _cut_weight(discount: float, limit: int | None) -> float:
+    """How much what a time limit cuts off weighs at most, in the returns that are counted."""
+    usable = usable_steps(discount, limit)
+    return 0.0 if limit is None or usable is None else discount ** (limit - usable + 1)
 
 
 def _joined(parts: tuple[np.ndarray, ...], steps: int) -> np.ndarray:
@@ -74,8 +79,8 @@ def _joined(parts: tuple[np.ndarray, ...], steps: int) -> np.ndarray:
     return np.concatenate(padded)
 
 
-def _pits(run: Run, seed: int, episodes: int) -> Pits:
-    """Transforms of one seed's realised returns."""
+def _pits(run: Run, seed: int, episodes: int) -> tuple[Pits, int | None]:
+    """Transforms of one seed's realised returns, and after how many steps episodes are cut."""
     agent, params, discount = run.agent, run.params[seed], run.config.discount
     network = agent.network(params)
     entry = run.config.environment()
@@ -87,17 +92,19 @@ def _pits(run: Run, seed: int, episodes: int) -> Pits:
         assert entry.compiled is not None
         key = jax.random.fold_in(jax.random.key(seed), _STREAM)
         act = partial(agent.greedy, params)
-        return realised_pits(entry.compiled, act, cdf, discount, episodes, key)
+        pits = realised_pits(entry.compiled, act, cdf, discount, episodes, key)
+        return pits, entry.compiled.time_limit
     sequence = np.random.SeedSequence([seed, _STREAM])
-    env = entry.hosted(1)
+    env, policy = entry.hosted(1), run.policy(seed)
     try:
         return hosted_pits(
             env,
-            lambda batch: run.policy(seed).predict(batch)[0],
+            lambda batch: policy.predict(batch)[0] - run.spec.first_action,
             jax.jit(jax.vmap(cdf)),
             discount,
             episodes,
             int(sequence.generate_state(1)[0]),
+            run.config.evaluation.limit,
         )
     finally:
         env.close()

@@ -96,30 +96,38 @@ def hosted_pits(
     discount: float,
     episodes: int,
     seed: int,
-) -> Pits:
-    """The same for an environment that runs in Python; `act` and `cdfs` take batches."""
-    steps = usable_steps(discount, env.spec.time_limit)
+    limit: int,
+) -> tuple[Pits, int | None]:
+    """The same for an environment that runs in Python, and after how many steps it cut episodes.
+
+    `act` and `cdfs` take batches. Episodes longer than `limit` are given up, which cuts them too.
+    """
     values: list[np.ndarray] = []
+    cut = env.spec.time_limit
     observation = env.reset(seed)
     while len(values) < episodes:
         seen, chosen, rewards = [], [], []
-        ended = False
-        while not ended:
+        while True:
             actions = np.asarray(act(observation))
             step = env.step(actions)
             seen.append(observation[0])
             chosen.append(actions[0])
             rewards.append(_clipped(env, step.reward[0]))
-            ended = bool(step.terminated[0] or step.truncated[0])
             observation = step.following
-        returns = _returns(rewards, discount)[:steps]
-        values.append(_in_batches(cdfs, np.stack(seen[:steps]), np.array(chosen[:steps]), returns))
-    longest = max(map(len, values))
-    padded = np.zeros((episodes, longest), np.float32)
-    valid = np.zeros((episodes, longest), bool)
+            if step.terminated[0] or step.truncated[0]:
+                break
+            if len(rewards) >= limit:
+                observation = env.restart(0)[None]
+                break
+        if not step.terminated[0]:
+            cut = min(cut or len(rewards), len(rewards))
+        values.append(_in_batches(cdfs, seen, np.array(chosen), _returns(rewards, discount)))
+    steps = usable_steps(discount, cut) or max(map(len, values))
+    padded, valid = np.zeros((episodes, steps), np.float32), np.zeros((episodes, steps), bool)
     for row, episode in enumerate(values):
-        padded[row, : len(episode)], valid[row, : len(episode)] = episode, True
-    return Pits(padded, valid)
+        count = min(len(episode), steps)
+        padded[row, :count], valid[row, :count] = episode[:count], True
+    return Pits(padded, valid), cut
 
 
 def _clipped(env: HostEnv, reward: float) -> float:
@@ -139,7 +147,7 @@ def _returns(rewards: list[float], discount: float) -> np.ndarray:
 
 def _in_batches(
     cdfs: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
-    seen: np.ndarray,
+    seen: list[np.ndarray],
     chosen: np.ndarray,
     returns: np.ndarray,
 ) -> np.ndarray:
@@ -148,5 +156,6 @@ def _in_batches(
     for begin in range(0, len(seen), _BATCH):
         rows = np.arange(begin, min(begin + _BATCH, len(seen)))
         filled = np.resize(rows, _BATCH)
-        done.append(np.asarray(cdfs(seen[filled], chosen[filled], returns[filled]))[: len(rows)])
+        batch = np.stack([seen[row] for row in filled])
+        done.append(np.asarray(cdfs(batch, chosen[filled], returns[filled]))[: len(rows)])
     return np.concatenate(done)

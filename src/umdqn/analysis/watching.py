@@ -34,7 +34,7 @@ class Scene(NamedTuple):
     means: np.ndarray
     action: int
     total: float
-    """Undiscounted return before the step."""
+    """Undiscounted return before the step; after it, where it was the last."""
 
 
 def watch(run: Run, out: Path, seed: int | None = None, steps: int = 1_000) -> int:
@@ -44,17 +44,15 @@ def watch(run: Run, out: Path, seed: int | None = None, steps: int = 1_000) -> i
         raise UmdqnError(
             f"--out {out}: unknown animation format {out.suffix!r}; known: {', '.join(SUFFIXES)}"
         )
-    scenes = _play(run, seed, steps)
+    scenes, length = _play(run, seed, steps)
     if scenes[0].picture is None:
         raise UmdqnError(f"environment {run.config.env!r} draws no pictures (rgb_array)")
-    every = -(-len(scenes) // _MOST_FRAMES)
-    chosen = [scene for i, scene in enumerate(scenes) if i % every == 0 or i == len(scenes) - 1]
-    _write(run, chosen, out)
-    return len(scenes) - 1
+    _write(run, scenes, out)
+    return length
 
 
-def _play(run: Run, seed: int | None, steps: int) -> list[Scene]:
-    """Scenes of an episode, the one after its last step included."""
+def _play(run: Run, seed: int | None, steps: int) -> tuple[list[Scene], int]:
+    """Scenes of an episode, thinned out where it is long, and its length."""
     # Some environments draw with a library that looks for a screen and loudspeakers.
     for driver in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER"):
         os.environ.setdefault(driver, "dummy")
@@ -62,20 +60,26 @@ def _play(run: Run, seed: int | None, steps: int) -> list[Scene]:
     views = jax.jit(_views, static_argnums=0)
     env = run.config.environment().drawn()
     scenes: list[Scene] = []
+    every, total = 1, 0.0
     try:
         observation = env.reset(policy.seed)
-        total, ended = 0.0, False
-        while True:
+        for count in range(steps):
             densities, means = views(run.agent, policy.params, jnp.asarray(observation[0]))
-            action = int(policy.predict(observation)[0][0])
-            picture = env.render()
-            scenes.append(Scene(picture, np.asarray(densities), np.asarray(means), action, total))
-            if ended or len(scenes) > steps:
-                return scenes
+            action = int(policy.predict(observation)[0][0]) - run.spec.first_action
+            scene = Scene(env.render(), np.asarray(densities), np.asarray(means), action, total)
             step = env.step(np.array([action]))
             total += float(step.reward[0])
             ended = bool(step.terminated[0] or step.truncated[0])
-            observation = step.observation if ended else step.following
+            if ended:
+                scene = scene._replace(total=total)
+            if ended or count % every == 0:
+                scenes.append(scene)
+            if len(scenes) > _MOST_FRAMES:
+                scenes, every = scenes[::2], 2 * every
+            if ended:
+                return scenes, count + 1
+            observation = step.following
+        return scenes, steps
     finally:
         env.close()
 

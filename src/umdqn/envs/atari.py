@@ -8,7 +8,6 @@ two; stacks of 4.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
@@ -34,24 +33,25 @@ def _library() -> Any:
     return ale_py
 
 
-def rom_name(game: str) -> str:
-    """The ROM of a game such as `SpaceInvaders` or `SpaceInvaders-v5`."""
-    library = _library()
-    title = game.partition("-")[0]
-    rom = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", title).lower()
-    known = {name.title().replace("_", ""): name for name in library.roms.get_all_rom_ids()}
-    if rom not in known.values():
-        raise unknown("Atari game", title, known)
-    return rom
+def title_and_rom(game: str) -> tuple[str, str]:
+    """How a game such as `SpaceInvaders` or `spaceinvaders-v5` is written, and its ROM."""
+    roms = _library().roms.get_all_rom_ids()
+    known = {"".join(word.title() for word in rom.split("_")): rom for rom in roms}
+    by_letters = {title.lower(): title for title in known}
+    asked = game.partition("-")[0]
+    title = by_letters.get(asked.lower())
+    if title is None:
+        raise unknown("Atari game", asked, known)
+    return title, known[title]
 
 
 def atari_spec(game: str) -> EnvSpec:
     """The specification of a game."""
     library = _library()
     interface = library.ALEInterface()
-    interface.loadROM(library.roms.get_rom_path(rom_name(game)))
+    title, rom = title_and_rom(game)
+    interface.loadROM(library.roms.get_rom_path(rom))
     actions = tuple(action.name for action in interface.getMinimalActionSet())
-    title = game.partition("-")[0]
     return EnvSpec(
         name=PREFIX + title,
         family="atari",
@@ -75,7 +75,7 @@ class AtariEnvs(HostEnv):
         # One interface a copy, each with a thread of its own: copies begin and go on alone.
         self._envs = [
             _library().vector_env.AtariVectorEnv(
-                rom_name(game),
+                title_and_rom(game)[1],
                 1,
                 num_threads=1,
                 max_num_frames_per_episode=_MOST_FRAMES,

@@ -19,7 +19,7 @@ from umdqn.envs.atari import AtariEnvs, atari_spec
 from umdqn.envs.classic_control import Acrobot, CartPole, MountainCar
 from umdqn.envs.environment import Environment
 from umdqn.envs.grid_world import GridWorld
-from umdqn.envs.hosted import GymnasiumEnvs, HostEnv, spec_of
+from umdqn.envs.hosted import GymnasiumEnvs, HostEnv, close, guarded, one_line, spec_of
 from umdqn.envs.minatar import GAMES, MinAtar
 from umdqn.types import Domain, EnvSpec, UmdqnError, notice, unknown
 
@@ -27,7 +27,6 @@ MINATAR = "MinAtar/"
 _RETIRED = {
     "LunarLander-v2": ("LunarLander-v3", "Gymnasium retired v2 for an error in its wind"),
 }
-_EXTRAS = {"LunarLander-v3": "box2d"}
 
 
 class Entry(NamedTuple):
@@ -76,6 +75,7 @@ CATALOGUE: dict[str, Listing] = {
 }
 """The paper's benchmark, by the names that users type."""
 
+_OBJECT = "object "
 _objects: dict[str, Callable[[], gymnasium.Env]] = {}
 
 
@@ -102,9 +102,14 @@ def _find(name: str) -> Entry:
         game = name.removeprefix(MINATAR).partition("-")[0]
         if game not in GAMES:
             raise unknown("MinAtar game", game, GAMES)
-        domain = Domain(-1.0, _MINATAR_HIGHEST[game])
-        return _hosted(MINATAR + game, partial(MinAtar, game), "minatar", domain)
-    if name in _objects:
+        listing = CATALOGUE[MINATAR + game]
+        return _hosted(MINATAR + game, partial(MinAtar, game), listing.family, listing.domain)
+    if name.startswith(_OBJECT):
+        if name not in _objects:
+            raise UmdqnError(
+                f"environment {name!r} was an object of another process: name it as "
+                "module:attribute to use it in several"
+            )
         return _hosted(name, _objects[name])
     if name in gymnasium.registry:
         known = listing.domain if listing else None
@@ -119,18 +124,19 @@ def named(env: Any) -> str:
     if isinstance(env, str):
         return env
     if isinstance(env, gymnasium.Env):
-        name, make = f"object {type(env.unwrapped).__qualname__}", partial(_copied, env)
+        name, make = type(env.unwrapped).__qualname__, partial(_copied, env)
     elif callable(env):
-        name, make = _path_of(env), env
-        if ":" in name:
-            return name
+        path = _path_of(env)
+        if path:
+            return path
+        name, make = getattr(env, "__qualname__", type(env).__qualname__), env
     else:
         raise UmdqnError(
             f"env = {env!r} is not allowed: a name, a Gymnasium environment, or a function that "
             "makes one"
         )
+    name = f"{_OBJECT}{name} {len(_objects) + 1}"
     _objects[name] = make
-    _find.cache_clear()
     return name
 
 
@@ -144,13 +150,11 @@ def _copied(env: gymnasium.Env) -> gymnasium.Env:
         ) from error
 
 
-def _path_of(make: Callable[[], gymnasium.Env]) -> str:
-    """`module:attribute` where that leads back to the function, else a name for this process."""
+def _path_of(make: Callable[[], gymnasium.Env]) -> str | None:
+    """`module:attribute`, where that leads back to the function."""
     module, name = getattr(make, "__module__", ""), getattr(make, "__qualname__", "")
     found = getattr(sys.modules.get(module), name, None)
-    if found is make and module != "__main__":
-        return f"{module}:{name}"
-    return f"object {name or type(make).__qualname__}"
+    return f"{module}:{name}" if found is make and module != "__main__" else None
 
 
 def _imported(path: str) -> Callable[[], gymnasium.Env]:
@@ -160,8 +164,9 @@ def _imported(path: str) -> Callable[[], gymnasium.Env]:
         sys.path.insert(0, str(Path.cwd()))
     try:
         module = importlib.import_module(module_name)
-    except ImportError as error:
-        raise UmdqnError(f"environment {path!r}: cannot import {module_name}: {error}") from error
+    except Exception as error:
+        reason = one_line(error)
+        raise UmdqnError(f"environment {path!r}: cannot import {module_name}: {reason}") from error
     if attribute in gymnasium.registry:
         return partial(gymnasium.make, attribute)
     if not hasattr(module, attribute):
@@ -198,14 +203,14 @@ def _hosted(
     except (UmdqnError, MemoryError):
         raise
     except Exception as error:
-        extra = _EXTRAS.get(name)
-        hint = f" (pip install 'umdqn[{extra}]')" if extra else ""
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise UmdqnError(f"environment {name!r} cannot be made: {reason}{hint}") from error
+        listing = CATALOGUE.get(name)
+        hint = f" (pip install 'umdqn[{listing.extra}]')" if listing and listing.extra else ""
+        raise UmdqnError(f"environment {name!r} cannot be made: {one_line(error)}{hint}") from error
     if not isinstance(env, gymnasium.Env):
         raise UmdqnError(f"environment {name!r}: {make} made {type(env).__name__}, not an Env")
-    spec = spec_of(env, name, family, domain, getattr(env.unwrapped, "action_names", ()))
-    env.close()
+    names = getattr(env.unwrapped, "action_names", ())
+    spec = guarded(name, "be described", lambda: spec_of(env, name, family, domain, names))
+    close(name, env)
 
     def drawn() -> HostEnv:
         try:

@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from umdqn.types import UNBOUNDED, Domain, EnvSpec, Observation, UmdqnError
+from umdqn.types import UNBOUNDED, Domain, EnvSpec, Observation, UmdqnError, notice
 
 
 class EnvironmentFault(UmdqnError):
@@ -124,15 +124,14 @@ class GymnasiumEnvs(HostEnv):
 
     def __init__(self, make: Callable[[], gymnasium.Env], spec: EnvSpec, copies: int = 1):
         super().__init__(spec, copies)
-        self._envs = [_guarded(spec.name, "be made", make) for _ in range(copies)]
-        self._first_action = int(getattr(self._envs[0].action_space, "start", 0))
+        self._envs = [guarded(spec.name, "be made", make) for _ in range(copies)]
         self._shape, self._dtype = spec.observation.shape, np.dtype(spec.observation.dtype)
         self._floats = self._dtype.kind == "f"
         self._steps = 0
 
     def _begin(self, copy: int, seed: int) -> np.ndarray:
         env = self._envs[copy]
-        answer = _guarded(self.spec.name, "reset", lambda: env.reset(seed=seed))
+        answer = guarded(self.spec.name, "reset", lambda: env.reset(seed=seed))
         pair = isinstance(answer, tuple) and len(answer) == 2
         self._require(pair, "reset()", "a pair of observation and info", answer)
         return self._observation(answer[0])
@@ -144,9 +143,9 @@ class GymnasiumEnvs(HostEnv):
 
     def _step_one(self, copy: int, action: int) -> tuple[np.ndarray, float, bool, bool]:
         try:
-            answer = self._envs[copy].step(action + self._first_action)
+            answer = self._envs[copy].step(action + self.spec.first_action)
         except Exception as error:
-            raise self._fault(f"raised {_one_line(error)}") from error
+            raise self._fault(f"raised {one_line(error)}") from error
         if not (isinstance(answer, tuple) and len(answer) == 5):
             expected = "observation, reward, terminated, truncated and info"
             self._require(False, "step()", expected, answer)
@@ -188,12 +187,12 @@ class GymnasiumEnvs(HostEnv):
         )
 
     def render(self) -> np.ndarray | None:
-        picture = _guarded(self.spec.name, "render", self._envs[0].render)
+        picture = guarded(self.spec.name, "render", self._envs[0].render)
         return picture if isinstance(picture, np.ndarray) and picture.ndim == 3 else None
 
     def close(self) -> None:
         for env in self._envs:
-            _guarded(self.spec.name, "close", env.close)
+            close(self.spec.name, env)
 
 
 def spec_of(
@@ -228,6 +227,7 @@ def spec_of(
         domain=domain,
         time_limit=limit,
         action_names=tuple(action_names) or tuple(f"action {i}" for i in range(count)),
+        first_action=int(actions.start),
     )
 
 
@@ -244,7 +244,7 @@ def _bounds(bound: np.ndarray) -> tuple[float, ...]:
     return (float(flat[0]),) if np.all(flat == flat[0]) else tuple(flat.tolist())
 
 
-def _guarded(name: str, what: str, call: Callable[[], Any]) -> Any:
+def guarded(name: str, what: str, call: Callable[[], Any]) -> Any:
     """The result of a call into a user's environment; whatever it raises becomes one line."""
     try:
         return call()
@@ -252,11 +252,20 @@ def _guarded(name: str, what: str, call: Callable[[], Any]) -> Any:
         raise
     except Exception as error:
         raise EnvironmentFault(
-            f"environment {name!r} could not {what}: {_one_line(error)}"
+            f"environment {name!r} could not {what}: {one_line(error)}"
         ) from error
 
 
-def _one_line(error: Exception) -> str:
+def close(name: str, env: gymnasium.Env) -> None:
+    """Close an environment; one that fails even there spoils nothing."""
+    try:
+        env.close()
+    except Exception as error:
+        notice(f"environment {name!r} could not close: {one_line(error)}")
+
+
+def one_line(error: Exception) -> str:
+    """An exception as text without line breaks."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from umdqn.agents import Agent, AgentState, EpsilonGreedy, Replay, ReplayConfig
 from umdqn.envs import Environment
-from umdqn.loops.memory import Rows, put_rows, ring_rows
+from umdqn.loops.rings import Rows, put_rows, ring_rows
 from umdqn.loops.snapshot import Restored, Snapshot, from_named, named_leaves
 from umdqn.types import AnyArray, Key, Transition
 
@@ -103,7 +103,7 @@ class CompiledLoop:
         carry = (state, Progress.none())
         carry = interact_until(jnp.minimum(end, self.replay.warmup), carry, warm=True)
         state, progress = jax.lax.while_loop(lambda carry: carry[0].step < end, train, carry)
-        return state, _check_finite(state, progress)
+        return state, check_finite(state.agent.params, state.step, progress)
 
     def snapshot(self, state: LoopState) -> Snapshot:
         """A state as files can keep it."""
@@ -194,10 +194,8 @@ class CompiledLoop:
         return jax.random.split(jax.random.fold_in(state.key, state.step), 5)
 
 
-def _check_finite(state: LoopState, progress: Progress) -> Progress:
+def check_finite(params: PyTree, step: Int[AnyArray, ""] | int, progress: Progress) -> Progress:
     """Note parameters that a last update spoilt before any loss could show it."""
-    finite = jnp.stack(
-        [jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(state.agent.params)]
-    )
+    finite = jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(params)])
     bad = ~jnp.all(finite) & (progress.first_bad_step < 0)
-    return progress._replace(first_bad_step=jnp.where(bad, state.step, progress.first_bad_step))
+    return progress._replace(first_bad_step=jnp.where(bad, step, progress.first_bad_step))

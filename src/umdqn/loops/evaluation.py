@@ -73,13 +73,14 @@ def evaluate_hosted(
     seed: int,
     episodes: int,
     epsilon: float,
-    limit: int,
+    limit: int | None,
 ) -> Returns:
     """Play `episodes` episodes on the copies of an environment that runs in Python.
 
     Every copy plays its share, however long its episodes are: to take the first that end would
     prefer short ones.
     """
+    most = np.iinfo(np.int64).max if limit is None else limit
     random = np.random.default_rng(seed)
     shares = np.full(env.copies, episodes // env.copies)
     shares[: episodes % env.copies] += 1
@@ -96,7 +97,7 @@ def evaluate_hosted(
         discounted += weight * step.reward
         weight *= discount
         elapsed += 1
-        over = step.terminated | step.truncated | (elapsed >= limit)
+        over = step.terminated | step.truncated | (elapsed >= most)
         for i in np.flatnonzero(over).tolist():
             if shares[i]:
                 finished.append((undiscounted[i], discounted[i]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import NamedTuple
 
 import jax
@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int
 
 from umdqn.agents import Agent, AgentState, EpsilonGreedy, ReplayConfig
 from umdqn.envs import HostEnv, Position
-from umdqn.loops.compiled import Progress
+from umdqn.loops.compiled import Progress, check_finite
 from umdqn.loops.memory import make_memory
 from umdqn.loops.snapshot import Restored, Snapshot, from_words, random_words
 from umdqn.types import Key, Transition, notice
@@ -65,7 +65,10 @@ class HostLanes:
 
     def advance(self, steps: int) -> list[Progress]:
         """Take `steps` steps with every seed; what happened, one report a seed."""
-        return list(self._pool.map(lambda lane: lane.advance(steps), self.lanes))
+        futures = [self._pool.submit(lane.advance, steps) for lane in self.lanes]
+        # All come to rest, also where one fails: nobody reads a state while it changes.
+        wait(futures)
+        return [future.result() for future in futures]
 
     def agents(self) -> list[AgentState]:
         """What every seed has learned."""
@@ -181,13 +184,14 @@ class _Lane:
                 updates += 1
         losses = jax.device_get(losses)
         bad = int(losses.first_bad)
-        return Progress(
+        progress = Progress(
             episodes=np.asarray(episodes),
             returns=np.asarray(total, np.float32),
             updates=np.asarray(updates),
             loss=losses.total,
             first_bad_step=np.asarray(-1 if bad < 0 else self._step_of(bad, first_update, updates)),
         )
+        return check_finite(self.state.params, self._step, progress)
 
     def snapshot(self) -> Snapshot:
         """The seed as files can keep it."""
@@ -236,7 +240,8 @@ class _Lane:
 
     def _step_of(self, update: int, first: int, updates: int) -> int:
         """The step at which an update of this chunk was made."""
-        return self._step - (first + updates - 1 - update) * self.loop.update_every
+        every = self.loop.update_every
+        return self._step - self._step % every - (first + updates - 1 - update) * every
 
     def _begin(self) -> np.ndarray:
         observation = self.env.reset(_stream(self._seed, _ENVIRONMENT))

@@ -9,34 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from umdqn.loops.rings import Rows, put_rows, ring_rows
 from umdqn.types import EnvSpec, Observation, Transition, UmdqnError
 
 # Room for the frames that are no transitions: those before and after an episode.
 _SPARE_FRAMES = 20
-
-
-Rows = dict[str, np.ndarray]
-"""Rows of rings as files keep them: `RING/NAME`, and `RING/first`, the count of the first row."""
-
-
-def ring_rows(arrays: dict[str, np.ndarray], ring: int, since: int, entered: int) -> Rows:
-    """The rows of a ring from a count on, at most all that it holds, oldest first."""
-    size = len(next(iter(arrays.values())))
-    first = max(since, entered - size)
-    slots = np.arange(first, entered) % size
-    rows = {f"{ring}/{name}": array[slots] for name, array in arrays.items()}
-    return rows | {f"{ring}/first": np.array(first)}
-
-
-def put_rows(arrays: dict[str, np.ndarray], ring: int, rows: Rows) -> None:
-    """Put rows back where they were."""
-    first = int(rows[f"{ring}/first"])
-    for name, array in arrays.items():
-        piece = rows[f"{ring}/{name}"]
-        # Of more rows than there is room for, the last ones count.
-        piece = piece[-len(array) :]
-        last = first + len(rows[f"{ring}/{name}"])
-        array[np.arange(last - len(piece), last) % len(array)] = piece
 
 
 class Memory(abc.ABC):
@@ -87,7 +64,7 @@ class Memory(abc.ABC):
 
 def make_memory(spec: EnvSpec, capacity: int, copies: int) -> Memory:
     """The memory that suits an environment's observations; all of it is taken at once."""
-    kind = FrameMemory if spec.observation.stack > 1 else PairMemory
+    kind = FrameMemory if is_picture(spec.observation) else PairMemory
     try:
         return kind(spec.observation, capacity, copies)
     except MemoryError:
@@ -101,9 +78,14 @@ def needed_bytes(spec: EnvSpec, capacity: int) -> int:
     """About how many bytes a memory takes."""
     seen = spec.observation
     size = math.prod(seen.shape) * np.dtype(seen.dtype).itemsize
-    if seen.stack > 1:
+    if is_picture(seen):
         return size // seen.stack * (capacity + capacity // _SPARE_FRAMES)
     return 2 * size * capacity
+
+
+def is_picture(observation: Observation) -> bool:
+    """Whether observations are large enough to be kept once only."""
+    return len(observation.shape) == 3
 
 
 def _batch(*arrays: Any) -> Transition:
@@ -187,7 +169,7 @@ class PairMemory(Memory):
 
 
 class FrameMemory(Memory):
-    """Every frame of stacked pictures once; stacks are put together when they are drawn.
+    """Every picture once, and of stacked pictures every frame; stacks are put together when drawn.
 
     Each copy has a ring of frames. An episode enters all frames of its first stack, then one frame
     a step; the observation of a slot is the slot's frame and those right before it. A slot is a
@@ -196,10 +178,11 @@ class FrameMemory(Memory):
 
     def __init__(self, observation: Observation, capacity: int, copies: int):
         self._stack = observation.stack
+        frame = observation.shape[1:] if self._stack > 1 else observation.shape
         slots = -(-(capacity + capacity // _SPARE_FRAMES) // copies)
         self._slots = max(slots, 4 * self._stack)
         shape = (copies, self._slots)
-        self._frames = _taken((*shape, *observation.shape[1:]), observation.dtype)
+        self._frames = _taken((*shape, *frame), observation.dtype)
         self._actions = np.zeros(shape, np.int32)
         self._rewards = np.zeros(shape, np.float32)
         self._discounts = np.zeros(shape, np.float32)
@@ -243,8 +226,12 @@ class FrameMemory(Memory):
                 self._goes_on[copy, gone] = False
 
     def start(self, copy: int, observation: np.ndarray) -> None:
-        for frame in observation:
+        for frame in self._frames_of(observation):
             self._enter(copy, frame)
+
+    def _frames_of(self, observation: np.ndarray) -> np.ndarray:
+        """Frames, the newest last."""
+        return observation if self._stack > 1 else observation[None]
 
     def _enter(self, copy: int, frame: np.ndarray) -> None:
         slot = self._head[copy] % self._slots
@@ -259,14 +246,14 @@ class FrameMemory(Memory):
         self, copy: int, action: int, reward: float, discount: float, observation: np.ndarray
     ) -> None:
         slot = (self._head[copy] - 1) % self._slots
-        self._enter(copy, observation[-1])
+        self._enter(copy, self._frames_of(observation)[-1])
         self._actions[copy, slot] = action
         self._rewards[copy, slot], self._discounts[copy, slot] = reward, discount
         self._goes_on[copy, slot] = True
 
     def sample(self, random: np.random.Generator, count: int) -> Transition:
         copies, slots = np.empty(0, np.int64), np.empty(0, np.int64)
-        filled = np.minimum(self._head, self._slots).min()
+        filled = np.minimum(self._head, self._slots).max()
         while len(slots) < count:
             copy = random.integers(0, len(self._head), 2 * count)
             slot = random.integers(0, filled, 2 * count)
@@ -283,7 +270,8 @@ class FrameMemory(Memory):
 
     def _stacks(self, copies: np.ndarray, slots: np.ndarray) -> np.ndarray:
         back = np.arange(1 - self._stack, 1)
-        return self._frames[copies[:, None], (slots[:, None] + back) % self._slots]
+        stacks = self._frames[copies[:, None], (slots[:, None] + back) % self._slots]
+        return stacks if self._stack > 1 else stacks[:, 0]
 
     @property
     def nbytes(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from umdqn.agents import AgentState
-from umdqn.loops.memory import Rows
+from umdqn.loops.rings import Rows
 from umdqn.types import UmdqnError
 
 T = TypeVar("T")

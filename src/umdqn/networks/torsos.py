@@ -69,10 +69,12 @@ class Torso(eqx.Module):
         layers = CONVOLUTIONS[chosen]
         mlp_key, *keys = jax.random.split(key, 1 + len(layers))
         self.centre, self.half_width = _scaling(observation, picture=bool(layers))
-        self.channels_first = bool(layers) and _channels_first(observation)
+        self.channels_first = len(observation.shape) == 3 and _channels_first(observation)
         inputs = math.prod(observation.shape)
         parts = []
         if layers:
+            picture = len(observation.shape) == 3
+            check(picture, "convolutions", chosen, f"pictures of three axes, not {observation}")
             height, width, channels = _picture_shape(observation)
             fits = min(height, width) >= _field(layers)
             allowed = f"pictures of at least {_field(layers)} pixels, not {observation}"
@@ -87,7 +89,7 @@ class Torso(eqx.Module):
 
     def __call__(self, observation: Shaped[Array, "..."]) -> Float[Array, "features"]:
         if not self.convolutions:
-            return self.mlp(self._scaled(observation).reshape(-1))
+            return self.mlp(self._scaled(observation.reshape(-1)))
         x = jnp.moveaxis(observation, 0, -1) if self.channels_first else observation
         # Pixels are bytes: they are moved as such, and scaled when they are in place.
         first, *rest = self.convolutions
@@ -154,8 +156,14 @@ def _scaling(
 
 
 def _channels_first(observation: Observation) -> bool:
-    """Whether the channels of a picture are its first axis: the shorter end is the channels."""
-    return observation.shape[0] < observation.shape[-1]
+    """Whether the channels of a picture are its first axis.
+
+    Most pictures are square, and then the odd axis out is the channels; else it is the shorter end.
+    """
+    first, second, third = observation.shape
+    if (first == second) != (second == third):
+        return second == third
+    return first < third
 
 
 def _picture_shape(observation: Observation) -> tuple[int, int, int]:

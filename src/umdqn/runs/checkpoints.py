@@ -75,11 +75,7 @@ class Checkpoints:
             for seed, snapshot in snapshots.items()
             for name, array in snapshot.rest.items()
         }
-        learned = {
-            f"{seed}{name}": np.asarray(leaf)
-            for seed, snapshot in snapshots.items()
-            for name, leaf in named_leaves(snapshot.agent).items()
-        }
+        learned = _learned({seed: snapshot.agent for seed, snapshot in snapshots.items()})
         self._write(self._loop_path(step), rest, files)
         self._write(self.agent_path(step), learned, files)
         index = {
@@ -89,9 +85,20 @@ class Checkpoints:
             "entered": {str(seed): s.entered for seed, s in snapshots.items()},
             "trainer": trainer,
         }
-        write_json(self._index_path(step), index | {"checksum": _of_index(index)})
+        self._write_index(index)
         self._pieces = pieces
         self._prune(keep)
+
+    def save_agents(self, step: int, agents: Mapping[int, PyTree]) -> None:
+        """Save what was learned, of a run that cannot go on; a whole checkpoint is left alone."""
+        if step in self.steps() or not agents:
+            return
+        files: dict[str, dict[str, Any]] = {}
+        self._write(self.agent_path(step), _learned(agents), files)
+        self._write_index({"step": step, "files": files, "replay": {}})
+
+    def _write_index(self, index: dict[str, Any]) -> None:
+        write_json(self._index_path(index["step"]), index | {"checksum": _of_index(index)})
 
     def _still_held(self, seed: int, snapshot: Snapshot) -> list[dict[str, Any]]:
         """Pieces with rows that newer ones have not replaced."""
@@ -198,6 +205,8 @@ class Checkpoints:
     ) -> tuple[dict[int, Restored], dict[str, Any]]:
         """Everything at a step, to go on from."""
         index = self._index(step)
+        if "trainer" not in index:
+            raise UmdqnError(f"{self.agent_path(step)} holds what was learned and no more")
         agents = self.agents(step, like)
         rest = self._read(self._loop_path(step), index)
         restored = {}
@@ -239,6 +248,14 @@ class Checkpoints:
             return step, found
         assert first is not None
         raise first
+
+
+def _learned(agents: Mapping[int, PyTree]) -> dict[str, np.ndarray]:
+    return {
+        f"{seed}{name}": np.asarray(leaf)
+        for seed, agent in agents.items()
+        for name, leaf in named_leaves(agent).items()
+    }
 
 
 def _of_index(index: Mapping[str, Any]) -> str:

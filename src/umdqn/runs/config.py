@@ -15,7 +15,7 @@ from umdqn.loops import CompiledLoop, HostLanes, HostLoop, Lanes
 from umdqn.metrics import METRICS, Metric
 from umdqn.networks import Convolutions
 from umdqn.runs.domains import estimated_domain
-from umdqn.runs.fields import CHOICES, leaves, name_of, override
+from umdqn.runs.fields import CHOICES, leaves, name_of, override, read_number
 from umdqn.runs.presets import PRESETS
 from umdqn.types import Domain, EnvSpec, UmdqnError, check, check_count, unknown
 
@@ -126,13 +126,14 @@ class Config:
     @property
     def compiled(self) -> bool:
         """Whether the environment runs inside compiled programs."""
-        available = self.environment().compiled is not None
-        if self.loop == "compiled" and not available:
-            raise UmdqnError(f"loop = 'compiled' is not allowed: {self.env} runs in Python only")
-        if self.loop == "host" or not available:
-            return False
-        check(self.num_envs == 1, "num_envs", self.num_envs, "more than 1 needs --loop host here")
-        return True
+        return self.loop != "host" and self.environment().compiled is not None
+
+    def check_loop(self) -> None:
+        """Refuse a loop that the environment cannot run in."""
+        possible = self.compiled or self.loop != "compiled"
+        check(possible, "loop", self.loop, f"{self.env} runs in Python only")
+        single = not self.compiled or self.num_envs == 1
+        check(single, "num_envs", self.num_envs, "more than 1 needs --loop host here")
 
     def build_agent(self, spec: EnvSpec | None = None) -> Agent:
         """The agent; for an environment that need not be there if its specification is given."""
@@ -203,7 +204,9 @@ def configure(
     spec = entry.spec
     domain = spec.domain
     if domain is None and "domain" not in given:
-        domain = estimated_domain(entry, float(given.get("discount", spec.discount)))
+        discount = read_number("discount", float, given.get("discount", spec.discount))
+        check(0 <= discount < 1, "discount", discount, "from 0 to below 1")
+        domain = estimated_domain(entry, discount)
     config = Config(
         env=spec.name,
         agent=agent,
@@ -225,7 +228,9 @@ def configure(
     concerned += [f"{name} {name_of(name, getattr(config, name))}" for name in CHOICES]
     concerned += [agent] if config.label == agent else []
     fields = {k: v for name in concerned for k, v in family.get(name, {}).items()}
-    return override(override(config, {k: v for k, v in fields.items() if k in known}), given)
+    config = override(override(config, {k: v for k, v in fields.items() if k in known}), given)
+    config.check_loop()
+    return config
 
 
 def _presets_for(family: str) -> list[str]:

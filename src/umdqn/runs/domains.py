@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from umdqn.envs import Entry
-from umdqn.types import Domain, notice
+from umdqn.types import Domain, UmdqnError, notice
 
 _STEPS = 1_000
 _MARGIN = 0.1
@@ -19,6 +19,11 @@ def estimated_domain(entry: Entry, discount: float) -> Domain:
     rewards over the length of an episode, with a small margin.
     """
     low, high = _reward_bounds(entry)
+    if low == high == 0:
+        raise UmdqnError(
+            f"the returns of {entry.spec.name} cannot be guessed: {_STEPS:,} random steps brought "
+            "no reward; --domain Z_MIN Z_MAX sets where they lie"
+        )
     clip = entry.spec.reward_clip
     if clip is not None:
         low, high = max(low, -clip), min(high, clip)

@@ -13,7 +13,7 @@ from jaxtyping import Array, Int, PyTree, Shaped
 from umdqn.agents import Agent
 from umdqn.loops import Returns, evaluate, evaluate_hosted
 from umdqn.runs.config import Config
-from umdqn.types import check
+from umdqn.types import EnvSpec, UmdqnError, check
 
 # Evaluation draws its randomness from here, so that it never meets that of training.
 _EVALUATION_STREAM = 2**31 - 1
@@ -60,7 +60,19 @@ class Policy:
             explores = self._random.random(len(actions)) < self.epsilon
             choices = self._random.integers(0, self.agent.spec.num_actions, len(actions))
             actions = np.where(explores, choices, actions)
+        actions = actions + self.agent.spec.first_action
         return (actions.reshape(()) if single else actions), None
+
+
+def _check_same(now: EnvSpec, then: EnvSpec) -> None:
+    """Refuse an environment that is no longer what the agent was trained on."""
+    for field in ("observation", "num_actions"):
+        found, expected = getattr(now, field), getattr(then, field)
+        if found != expected:
+            raise UmdqnError(
+                f"environment {then.name!r} has changed since training: {field} is {found}, was "
+                f"{expected}"
+            )
 
 
 def evaluate_params(
@@ -75,6 +87,7 @@ def evaluate_params(
         params = jax.device_get(params)
         returns = evaluate(agent, entry.compiled, config.discount, params, key, episodes, epsilon)
         return jax.tree.map(np.asarray, returns)
+    _check_same(entry.spec, agent.spec)
     env = entry.hosted(min(episodes, _COPIES))
     sequence = np.random.SeedSequence([seed, _EVALUATION_STREAM, step])
     try:
@@ -85,7 +98,7 @@ def evaluate_params(
             int(sequence.generate_state(1)[0]),
             episodes,
             epsilon,
-            config.evaluation.limit,
+            config.evaluation.limit if entry.spec.time_limit is None else None,
         )
     finally:
         env.close()

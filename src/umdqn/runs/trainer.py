@@ -1,0 +1,209 @@
+"""What advances a run: chunks, evaluations, checkpoints."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jaxtyping import PyTree
+
+from umdqn.envs import EnvironmentFault
+from umdqn.loops import HostLanes, Progress, needed_bytes, use_all_cores
+from umdqn.runs.config import Config
+from umdqn.runs.directory import RunDirectory
+from umdqn.runs.policy import evaluate_params
+from umdqn.types import UmdqnError, notice
+
+# Returns outside of the domain, and memory, that are worth a word.
+_MUCH_OUTSIDE = 0.01
+_MUCH_MEMORY = 100_000_000
+
+
+class Interrupted(UmdqnError):
+    """The user stopped the run; everything up to then is saved."""
+
+
+class Report(NamedTuple):
+    """What whoever watches a run gets after every chunk."""
+
+    step: int
+    progress: list[Progress]
+    score: float | None
+    """Mean return of the last evaluation, over seeds and episodes."""
+
+
+Watcher = Callable[[Report], None]
+
+
+class Trainer:
+    """One run: builds, advances, watches, saves."""
+
+    def __init__(self, config: Config, directory: RunDirectory, watch: Watcher):
+        use_all_cores()
+        self.config, self.directory, self.watch = config, directory, watch
+        self.agent = config.build_agent()
+        self._announce_memory()
+        self.lanes = config.build_lanes()
+        self.step = 0
+        self.score: float | None = None
+        self._warned = False
+        self._sound: dict[int, PyTree] = {}
+        self._losses: dict[int, Progress] = {}
+
+    def _announce_memory(self) -> None:
+        """Say how much memory the host loop is about to take, all of it at once."""
+        if self.config.compiled:
+            return
+        size = needed_bytes(self.agent.spec, self.config.replay.capacity) * self.config.seeds
+        if size > _MUCH_MEMORY:
+            notice(
+                f"replay memories of {self.config.replay.capacity:,} transitions take "
+                f"{size / 1e9:.2f} GB, all of it from now on"
+            )
+
+    def run(self, interrupted: threading.Event) -> None:
+        try:
+            self._run(interrupted)
+        except EnvironmentFault:
+            # What was learned up to the last chunk is sound: keep it.
+            self.directory.checkpoints.save_agents(self.step, self._sound)
+            raise
+        finally:
+            self.lanes.close()
+
+    def restore(self) -> None:
+        """Go on from the newest checkpoint; what came after it is forgotten."""
+        like = jax.eval_shape(self.agent.init, jax.random.key(0))
+        likes = dict.fromkeys(self.config.all_seeds, like)
+        checkpoints = self.directory.checkpoints
+        self.step, (restored, trainer) = checkpoints.newest_whole(likes)
+        self.lanes.restore(list(restored.values()), str(checkpoints.agent_path(self.step)))
+        self.score = trainer["score"]
+        self._losses = {
+            int(seed): Progress(*(np.asarray(number, kind) for number, kind in values))
+            for seed, values in trainer["losses"].items()
+        }
+        self.directory.cut_metrics(trainer["metrics_bytes"])
+        checkpoints.forget_after(self.step)
+        checkpoints.clean(self.config.checkpoint_keep)
+
+    def _run(self, interrupted: threading.Event) -> None:
+        if self.step == 0:
+            self.save("running")
+        while self.step < self.config.steps:
+            self.advance()
+            if self.due(self.config.evaluation.every):
+                self.evaluate()
+            if self.due(self.config.checkpoint_every) and self.step < self.config.steps:
+                self.save("running")
+            if interrupted.is_set() and self.step < self.config.steps:
+                self.save("interrupted")
+                raise Interrupted(
+                    f"interrupted at step {self.step}; saved in {self.directory.path}"
+                )
+        self.save("finished")
+
+    def due(self, every: int) -> bool:
+        return self.step % every == 0 or self.step == self.config.steps
+
+    def advance(self) -> None:
+        """One chunk, shortened so that evaluations and checkpoints fall where they should."""
+        config = self.config
+        periods = (config.chunk, config.evaluation.every, config.checkpoint_every)
+        stop = min(config.steps, *(self.step - self.step % period + period for period in periods))
+        progress = self.lanes.advance(stop - self.step)
+        self.step = stop
+        if isinstance(self.lanes, HostLanes):
+            self._sound = self._agents()
+        self.check_finite(progress)
+        for seed, report in zip(config.all_seeds, progress, strict=True):
+            before = self._losses.get(seed)
+            self._losses[seed] = report if before is None else _merge(before, report)
+        self.watch(Report(self.step, progress, self.score))
+
+    def check_finite(self, progress: list[Progress]) -> None:
+        for seed, report in zip(self.config.all_seeds, progress, strict=True):
+            if report.first_bad_step >= 0:
+                checkpoints = self.directory.checkpoints
+                last = checkpoints.agent_path(checkpoints.steps()[-1])
+                raise UmdqnError(
+                    f"training stopped: the loss of seed {seed} was not finite at step "
+                    f"{report.first_bad_step}; the last good checkpoint is {last}"
+                )
+
+    def evaluate(self) -> None:
+        scores, outside = [], []
+        for seed, state in zip(self.config.all_seeds, self.lanes.agents(), strict=True):
+            returns = evaluate_params(
+                self.config,
+                self.agent,
+                state.params,
+                seed,
+                self.step,
+                self.config.evaluation.episodes,
+            )
+            scores.append(float(returns.undiscounted.mean()))
+            outside.append(self.config.domain.share_outside(np.asarray(returns.discounted)))
+            self.directory.append_metrics(
+                {
+                    "step": self.step,
+                    "seed": seed,
+                    "return_mean": scores[-1],
+                    "return_std": float(returns.undiscounted.std()),
+                    "discounted_mean": float(returns.discounted.mean()),
+                    **_summary(self._losses.pop(seed)),
+                }
+            )
+        self.score = sum(scores) / len(scores)
+        self.warn_of_returns_outside(sum(outside) / len(outside))
+        self.watch(Report(self.step, [], self.score))
+
+    def warn_of_returns_outside(self, share: float) -> None:
+        """Say once that the domain is too narrow; clipped rewards are not what scores count."""
+        clipped = self.agent.spec.reward_clip is not None
+        if share <= _MUCH_OUTSIDE or self._warned or clipped:
+            return
+        self._warned = True
+        domain = self.config.domain
+        notice(
+            f"{share:.0%} of the discounted returns at step {self.step:,} lie outside of the "
+            f"domain [{domain.low:g}, {domain.high:g}], where laws hold little of their mass; "
+            "--domain Z_MIN Z_MAX sets another"
+        )
+
+    def _agents(self) -> dict[int, PyTree]:
+        agents = jax.device_get(self.lanes.agents())
+        return dict(zip(self.config.all_seeds, agents, strict=True))
+
+    def save(self, status: str) -> None:
+        snapshots = dict(zip(self.config.all_seeds, self.lanes.snapshots(), strict=True))
+        losses = {
+            str(seed): [(np.asarray(n).item(), np.asarray(n).dtype.name) for n in progress]
+            for seed, progress in self._losses.items()
+        }
+        trainer = {
+            "score": self.score,
+            "losses": losses,
+            "metrics_bytes": self.directory.metrics_path.stat().st_size,
+        }
+        keep = self.config.checkpoint_keep
+        self.directory.checkpoints.save(self.step, snapshots, trainer, keep)
+        self.directory.write_manifest(self.config, status, self.step)
+
+
+def _merge(first: Progress, second: Progress) -> Progress:
+    sums = Progress(*(a + b for a, b in zip(first, second, strict=True)))
+    return sums._replace(first_bad_step=second.first_bad_step)
+
+
+def _summary(progress: Progress) -> dict[str, float | None]:
+    """Averages over the chunks since the last evaluation."""
+    episodes, updates = int(progress.episodes), int(progress.updates)
+    return {
+        "train_return_mean": float(progress.returns) / episodes if episodes else None,
+        "train_episodes": episodes,
+        "loss_mean": float(progress.loss) / updates if updates else None,
+    }
