@@ -71,7 +71,7 @@ def learned(representation, metric, noise: float, updates: int, **options) -> li
 def small(name):
     """The algorithm with a threshold small enough for quantiles, and kernels as fine as the law."""
     representation, metric, _ = ALGORITHMS[name]
-    changes = {"points": min(metric.points, 64)}
+    changes = {"points": 16 if metric.per_transition else min(metric.points, 64)}
     if isinstance(metric, Wasserstein):
         changes |= {"kappa": 0.02}
     if isinstance(metric, Mmd):
@@ -244,7 +244,8 @@ def test_the_proposal_learns_from_its_own_loss_only():
 def test_the_proposal_has_its_own_optimiser():
     agent = agent_of("fqf")
     state = agent.init(jax.random.key(0))
-    after, _ = agent.learn(state, chain_batch(jax.random.key(1), 0.1), jax.random.key(2))
+    learn = jax.jit(agent.learn)
+    after, _ = learn(state, chain_batch(jax.random.key(1), 0.1), jax.random.key(2))
 
     def moved(part):
         def weights(params):

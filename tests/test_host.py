@@ -362,15 +362,17 @@ def test_hosted_transforms_are_those_of_the_returns():
 
 
 def test_host_runs_repeat_bit_for_bit(tmp_path):
-    fields = SMALL | {"steps": 400, "loop": "host", "seeds": 2, "num_envs": 2}
-    config = configure("CartPole-v1", overrides=fields)
+    fields = {"replay.warmup": 100, "torso": "16,16", "steps": 400, "loop": "host"}
+    fields |= {"seeds": 2, "num_envs": 2}
+    config = configure("CartPole-v1", "dqn", overrides=fields)
     first, second = (train_config(config, tmp_path / name) for name in ("a", "b"))
     assert (tmp_path / "a/metrics.jsonl").read_text() == (tmp_path / "b/metrics.jsonl").read_text()
     for left, right in zip(
         jax.tree.leaves(first.params), jax.tree.leaves(second.params), strict=True
     ):
         np.testing.assert_array_equal(left, right)
-    alone = train_config(configure("CartPole-v1", overrides=fields | {"seeds": 1}), tmp_path / "c")
+    single = configure("CartPole-v1", "dqn", overrides=fields | {"seeds": 1})
+    alone = train_config(single, tmp_path / "c")
     for left, right in zip(
         jax.tree.leaves(first.params[0]), jax.tree.leaves(alone.params[0]), strict=True
     ):

@@ -35,7 +35,11 @@ def random_units(seed: int, hidden: int):
 
 
 @settings(max_examples=40, deadline=None)
-@given(seed=st.integers(0, 2**31), hidden=st.integers(1, 40), half=st.sampled_from([1, 7, 50, 104]))
+@given(
+    seed=st.integers(0, 2**31),
+    hidden=st.sampled_from([1, 2, 17, 40]),
+    half=st.sampled_from([1, 50, 104]),
+)
 def test_relu_sum_equals_the_dense_sum(seed, hidden, half):
     units = random_units(seed, hidden)
     # Terms are of order 1; rounding grows with their number.

@@ -80,16 +80,16 @@ def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(case, tmp_path):
     env, agent, fields = CASES[case]
     config = configure(env, agent, overrides=fields)
     whole = train_config(config, tmp_path / "whole")
-    for moments in ((250, 430),):
-        path = tmp_path / "crashed"
+    path = tmp_path / "crashed"
+    with pytest.raises(Stop):
+        train_config(config, path, crash_at(250))
+    if case == "compiled":
         with pytest.raises(Stop):
-            train_config(config, path, crash_at(moments[0]))
-        with pytest.raises(Stop):
-            resume(path, watch=crash_at(moments[1]))
-        again = resume(path)
-        assert again.step == whole.step
-        assert digest(again) == digest(whole)
-        assert again.manifest["status"] == "finished"
+            resume(path, watch=crash_at(430))
+    again = resume(path)
+    assert again.step == whole.step
+    assert digest(again) == digest(whole)
+    assert again.manifest["status"] == "finished"
 
 
 def test_a_longer_run_is_the_shorter_one_first(tmp_path):
@@ -117,14 +117,14 @@ sys.exit(main(sys.argv[1:]))
 
 def test_a_run_that_is_killed_goes_on(tmp_path):
     """Kill -9 at random moments, also inside of a checkpoint write."""
-    config = configure("grid-world", "dqn", overrides=SMALL | {"steps": 40_000, "seeds": 1})
+    config = configure("grid-world", "dqn", overrides=SMALL | {"steps": 15_000, "seeds": 1})
     whole = train_config(config, tmp_path / "whole")
     path = tmp_path / "killed"
     random = np.random.default_rng(0)
-    fields = SMALL | {"steps": 40_000, "seeds": 1}
+    fields = SMALL | {"steps": 15_000, "seeds": 1}
     first = [part for name, value in fields.items() for part in (f"--{name}", str(value))]
     command = ["train", "grid-world", "dqn", "--out", str(path), *first]
-    for _ in range(3):
+    for _ in range(2):
         process = subprocess.Popen([sys.executable, "-c", _TRAIN, *command])
         seen = len(list(path.glob("checkpoints/*.json")))
         while process.poll() is None and len(list(path.glob("checkpoints/*.json"))) < seen + 3:
@@ -133,7 +133,7 @@ def test_a_run_that_is_killed_goes_on(tmp_path):
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         command = ["train", "--resume", str(path)]
-    assert load(path).step < 40_000
+    assert load(path).step < 15_000
     again = resume(path)
     assert digest(again) == digest(whole)
     assert not [p for p in path.rglob("*") if p.name.startswith(".")]

@@ -36,7 +36,7 @@ def checksum(path) -> str:
 
 def test_same_seed_same_bits_whatever_runs_beside_it(tmp_path):
     """Two runs give identical checkpoints; a seed's bits do not depend on the other seeds."""
-    config = configure(overrides=SMALL | {"seeds": 2})
+    config = configure("grid-world", "dqn", overrides=SMALL | {"seeds": 2})
     first = train_config(config, tmp_path / "first")
     again = train_config(config, tmp_path / "again")
     assert first.directory.checkpoints.steps() == [0, 500, 1_000, 1_200]
@@ -46,11 +46,12 @@ def test_same_seed_same_bits_whatever_runs_beside_it(tmp_path):
         assert checksum(one) == checksum(other)
     assert checksum(first.directory.metrics_path) == checksum(again.directory.metrics_path)
 
-    alone = train_config(configure(overrides=SMALL | {"seed": 1}), tmp_path / "alone")
-    for together, single in zip(
+    single = configure("grid-world", "dqn", overrides=SMALL | {"seed": 1})
+    alone = train_config(single, tmp_path / "alone")
+    for together, apart in zip(
         jax.tree.leaves(first.params[1]), jax.tree.leaves(alone.params[1]), strict=True
     ):
-        np.testing.assert_array_equal(together, single)
+        np.testing.assert_array_equal(together, apart)
     leaves = zip(jax.tree.leaves(first.params[0]), jax.tree.leaves(first.params[1]), strict=True)
     assert any(not np.array_equal(one, other) for one, other in leaves)
 
@@ -158,8 +159,10 @@ def test_ctrl_c_saves_and_exits_cleanly(tmp_path):
             "-m",
             "umdqn.cli",
             "train",
+            "grid-world",
+            "dqn",
             "--steps",
-            "1e6",
+            "1e8",
             "--chunk",
             "200",
             "--evaluation.every",
