@@ -36,7 +36,7 @@ types: $(VENV)/.installed-dev
 	@$(BIN)/mypy
 
 unit: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
 
 test-slow: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -m slow

@@ -19,6 +19,9 @@ from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import write_bytes
 from umdqn.types import Notice, UmdqnError
 
+# One worker makes the runs that these tests share.
+pytestmark = pytest.mark.xdist_group("resume")
+
 SMALL = {
     "steps": 1_000,
     "replay.warmup": 100,
@@ -212,6 +215,27 @@ def test_a_full_disk_leaves_the_checkpoint_before(finished, tmp_path, monkeypatc
     # What the failed checkpoint left behind is gone.
     known = {*(run_file.name for run_file in finished[0].path.rglob("*"))}
     assert {found.name for found in path.rglob("*")} <= known
+
+
+def test_a_run_that_is_interrupted_at_a_checkpoint_goes_on(finished, tmp_path):
+    """Saved twice at one step: because it was due, and because the user asked to stop."""
+
+    def interrupt(report):
+        if report.step == 400:
+            signal.raise_signal(signal.SIGINT)
+
+    config = configure("grid-world", "dqn", overrides=ONE)
+    with pytest.raises(UmdqnError, match="interrupted at step 400"):
+        train_config(config, tmp_path / "run", interrupt)
+    assert digest(resume(tmp_path / "run")) == digest(finished[0])
+
+
+def test_a_run_that_was_killed_before_it_said_so_is_finished(run, finished):
+    manifest = json.loads((run.path / "manifest.json").read_text()) | {"status": "running"}
+    (run.path / "manifest.json").write_text(json.dumps(manifest))
+    assert resume(run.path).manifest["status"] == "finished"
+    assert digest(load(run.path)) == digest(finished[0])
+    assert digest(resume(run.path, steps=1_200)) == finished[1]
 
 
 def test_one_run_is_not_resumed_twice_at_once(run):

@@ -8,6 +8,9 @@ import pytest
 from umdqn.analysis import SECTIONS, LawsStudy
 from umdqn.cli import main
 
+# One worker trains what these tests share.
+pytestmark = pytest.mark.xdist_group("study")
+
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
@@ -55,7 +58,7 @@ def test_a_lost_measurement_is_made_again_without_training(study, capsys):
     assert manifest.stat().st_mtime_ns == trained
 
 
-def test_a_training_that_was_cut_off_is_started_anew(study, tmp_path, capsys):
+def test_a_training_that_was_cut_off_goes_on(study, tmp_path, capsys):
     out, arguments = study
     copy = tmp_path / "copy"
     shutil.copytree(out, copy)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from umdqn.agents import ALGORITHMS
 from umdqn.analysis.reports import accuracy_report
-from umdqn.runs import Config, RunDirectory, Watcher, configure, load, train_config
+from umdqn.runs import Config, RunDirectory, Watcher, configure, load, resume, train_config
 from umdqn.runs.fields import from_dict, to_dict
 from umdqn.runs.files import read_json, write_json
 from umdqn.types import UmdqnError, unknown
@@ -90,7 +90,7 @@ class LawsStudy:
     """A directory of trained cases and what was measured of them.
 
     Whatever is there and belongs to the same configuration is not done again; a training that was
-    cut off is started anew.
+    cut off goes on.
     """
 
     def __init__(self, out: Path, seeds: int = 5, steps: int | None = None):
@@ -153,9 +153,8 @@ class LawsStudy:
         path = self.run_path(key)
         seconds: float | None = None
         if not _finished(path, config):
-            _clear(path, config)
             start = time.monotonic()
-            train_config(config, path, watch, on_start)
+            _train(path, config, watch, on_start)
             seconds = time.monotonic() - start
         result = measure(path) | {"config": to_dict(config), "seconds": seconds}
         write_json(self._result_path(key), result)
@@ -175,9 +174,10 @@ def measure(path: Path) -> dict[str, Any]:
     return {"step": run.step, "seeds": accuracy_report(run)["seeds"]}
 
 
-def _clear(path: Path, config: Config) -> None:
-    """Make room for a training: nothing goes but the same training that was cut off."""
+def _train(path: Path, config: Config, watch: Watcher, on_start: Callable[[Path], None]) -> None:
+    """Train a case, or go on with the same training that was cut off."""
     if not path.exists():
+        train_config(config, path, watch, on_start)
         return
     found, *_ = RunDirectory(path).read_manifest()
     if found != config:
@@ -185,7 +185,11 @@ def _clear(path: Path, config: Config) -> None:
             f"{path} holds a run with another configuration (steps, seeds or version): "
             "give another --out, or move it away"
         )
+    if RunDirectory(path).checkpoints.resumable():
+        resume(path, watch=watch, on_start=on_start)
+        return
     shutil.rmtree(path)
+    train_config(config, path, watch, on_start)
 
 
 def _finished(path: Path, config: Config) -> bool:

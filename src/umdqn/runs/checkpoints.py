@@ -38,6 +38,8 @@ class Checkpoints:
         self._run = run
         self._folder, self._replay = run / "checkpoints", run / "replay"
         self._pieces: dict[int, list[dict[str, Any]]] = {}
+        self._saved: int | None = None
+        """The step at which the run is on disk as it is."""
 
     def make(self) -> None:
         """Make the directories."""
@@ -61,10 +63,16 @@ class Checkpoints:
         found = indexed or sorted(self._folder.glob(f"{_DIGITS}.safetensors"))
         return [int(path.stem) for path in found]
 
+    def resumable(self) -> bool:
+        """Whether there is anything to go on from."""
+        return any(self._loop_path(step).exists() for step in self.steps())
+
     def save(
         self, step: int, snapshots: Mapping[int, Snapshot], trainer: dict[str, Any], keep: int
     ) -> None:
-        """Save everything; the newest `keep` checkpoints can be resumed from."""
+        """Save everything, once a step; the newest `keep` checkpoints can be resumed from."""
+        if step == self._saved:
+            return
         files: dict[str, dict[str, Any]] = {}
         pieces = {
             seed: [*self._still_held(seed, snapshot), self._new_piece(step, seed, snapshot, files)]
@@ -86,6 +94,7 @@ class Checkpoints:
             "trainer": trainer,
         }
         self._write_index(index)
+        self._saved = step
         self._pieces = pieces
         self._prune(keep)
 
@@ -220,6 +229,7 @@ class Checkpoints:
                 [self._read(self._run / piece["file"], index) for piece in pieces],
             )
             self._pieces[seed] = pieces
+        self._saved = step
         return restored, index["trainer"]
 
     def newest(self, like: Mapping[int, PyTree]) -> tuple[int, dict[int, PyTree]]:

@@ -224,7 +224,7 @@ def configure(
     parts = {name: given.pop(name) for name in CHOICES if name in given}
     config = override(config, parts)
     known = {path for path, _, _ in leaves(config)}
-    concerned = ["all"]
+    concerned = ["all", spec.name]
     concerned += [f"{name} {name_of(name, getattr(config, name))}" for name in CHOICES]
     concerned += [agent] if config.label == agent else []
     fields = {k: v for name in concerned for k, v in family.get(name, {}).items()}

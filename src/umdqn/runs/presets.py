@@ -113,5 +113,5 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
         },
     },
 }
-"""Fields by preset, family of environments, and whom they concern: `all`, a part such as
-`metric cramer`, or an agent whose parts nobody has changed; the later wins."""
+"""Fields by preset, family of environments, and whom they concern: `all`, one environment, a part
+such as `metric cramer`, or an agent whose parts nobody has changed; the later wins."""
