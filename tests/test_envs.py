@@ -6,7 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from umdqn.cli import main
 from umdqn.envs import find
+from umdqn.runs import configure
+from umdqn.types import Notice, UmdqnError
 
 CLASSIC = ("CartPole-v0", "CartPole-v1", "Acrobot-v1", "MountainCar-v0")
 DRIVEN = {"MountainCar-v0": 1, "Acrobot-v1": 3}
@@ -50,3 +53,37 @@ def test_compiled_starts_and_limits_are_gymnasiums(name):
     assert env.spec.time_limit == referee.spec.max_episode_steps
     assert env.spec.num_actions == referee.action_space.n
     assert env.spec.observation.shape == referee.observation_space.shape
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "minatar", None)
+    from umdqn.envs.minatar import MinAtar
+
+    with pytest.raises(UmdqnError, match=r"pip install 'umdqn\[minatar\]'"):
+        MinAtar("Breakout")
+
+
+def test_the_retired_lander_is_explained():
+    with pytest.warns(Notice, match="LunarLander-v2 is LunarLander-v3 now"):
+        assert configure("LunarLander-v2").env == "LunarLander-v3"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([":Env"], "cannot import"),
+        ([".x:Env"], "cannot import"),
+        (["CartPole-v1", "--num-envs", "2"], "num_envs = 2 is not allowed"),
+        (["MinAtar/Breakout", "--loop", "compiled"], "loop = 'compiled' is not allowed"),
+        (["CartPole-v1", "--convolutions", "nature"], "pictures of three axes"),
+        (["gymnasium.envs.classic_control:CartPoleEnv", "--discount", "abc"], "must be a number"),
+        (["gymnasium.envs.classic_control:CartPoleEnv", "--discount", "1"], "from 0 to below 1"),
+    ],
+)
+def test_mistakes_are_one_line_and_leave_nothing(arguments, message, tmp_path, capsys):
+    env, *fields = arguments
+    assert main(["train", env, "--out", str(tmp_path / "run"), *fields]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "run").exists()

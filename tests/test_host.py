@@ -5,19 +5,16 @@ import jax
 import numpy as np
 import pytest
 from gymnasium import spaces
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import umdqn
 from umdqn.agents import EpsilonGreedy, ReplayConfig
 from umdqn.analysis.pits import hosted_pits
-from umdqn.cli import main
 from umdqn.envs import EnvironmentFault, GymnasiumEnvs, find
 from umdqn.envs.hosted import spec_of
-from umdqn.loops import FrameMemory, HostLanes, HostLoop, PairMemory, evaluate_hosted, make_memory
+from umdqn.loops import HostLanes, HostLoop, evaluate_hosted
 from umdqn.runs import configure, load, train_config
 from umdqn.runs.domains import estimated_domain
-from umdqn.types import Domain, Notice, Observation, UmdqnError
+from umdqn.types import Domain, Notice, UmdqnError
 
 SMALL = {"replay.warmup": 100, "torso": "16,16", "representation.hidden": "16", "metric.points": 20}
 
@@ -137,84 +134,12 @@ def test_predicted_actions_are_the_environments_own(tmp_path):
     assert set(actions.tolist()) <= {3, 4}
 
 
-def test_a_missing_extra_is_named(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "minatar", None)
-    from umdqn.envs.minatar import MinAtar
-
-    with pytest.raises(UmdqnError, match=r"pip install 'umdqn\[minatar\]'"):
-        MinAtar("Breakout")
-
-
-def test_the_retired_lander_is_explained():
-    with pytest.warns(Notice, match="LunarLander-v2 is LunarLander-v3 now"):
-        assert configure("LunarLander-v2").env == "LunarLander-v3"
-
-
 def test_a_domain_is_estimated_from_rewards_and_said():
     # Rewards of 1 to 7, no time limit: at most 7 / (1 - 0.5) = 14, and a margin of a tenth.
     make = Counting
     entry = find(umdqn.envs.named(make))
     with pytest.warns(Notice, match=r"\[-1.4, 15.4\].*between 1 and 7.*--domain"):
         assert estimated_domain(entry, 0.5) == Domain(-1.4, 15.4)
-
-
-def drive(memory, episodes, copies=1):
-    """Enter episodes of the given lengths; the transitions that were entered, newest last."""
-    entered = []
-    stamp = 0
-    for number, length in enumerate(episodes):
-        copy = number % copies
-        stack = [np.full((2, 2), 0)] * 3 + [np.full((2, 2), stamp := stamp + 1)]
-        memory.start(copy, np.stack(stack).astype(np.uint16))
-        for step in range(length):
-            before = np.stack(stack)
-            stack = [*stack[1:], np.full((2, 2), stamp := stamp + 1)]
-            discount = 0.0 if step == length - 1 else 0.9
-            memory.add(copy, step, float(stamp), discount, np.stack(stack).astype(np.uint16))
-            entered.append((before, step, float(stamp), discount, np.stack(stack)))
-    return entered
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=25), st.integers(8, 60), st.integers(1, 3))
-def test_frames_kept_once_give_back_what_was_entered(lengths, capacity, copies):
-    memory = FrameMemory(Observation((4, 2, 2), "uint16", stack=4), capacity, copies)
-    lengths = lengths + [3] * copies  # every copy has something
-    entered = {row[2]: row for row in drive(memory, lengths, copies)}
-    batch = memory.sample(np.random.default_rng(0), 200)
-    for before, action, reward, discount, after in zip(*batch, strict=True):
-        known = entered[float(reward)]
-        np.testing.assert_array_equal(before, known[0])
-        np.testing.assert_array_equal(after, known[4])
-        assert (action, np.float32(discount)) == (known[1], np.float32(known[3]))
-
-
-def test_a_frame_memory_holds_its_capacity_and_draws_all_of_it():
-    memory = FrameMemory(Observation((4, 2, 2), "uint16", stack=4), 400, 1)
-    entered = drive(memory, [100] * 9)
-    batch = memory.sample(np.random.default_rng(0), 20_000)
-    newest = {row[2] for row in entered[-400:]}
-    drawn = {float(reward) for reward in batch.reward}
-    # 420 frames, of which 4 an episode begin or end it; 20,000 draws miss none of 400 (e^-50).
-    assert len(drawn & newest) >= 390
-    assert len(drawn) <= 420
-
-
-def test_a_pair_memory_is_first_in_first_out():
-    memory = PairMemory(Observation((4, 2, 2), "uint16"), 50, 1)
-    entered = drive(memory, [30, 20, 40])
-    batch = memory.sample(np.random.default_rng(0), 5_000)
-    assert set(batch.reward.tolist()) == {row[2] for row in entered[-50:]}
-    by_reward = {row[2]: row for row in entered}
-    for before, _, reward, _, after in zip(*batch, strict=True):
-        np.testing.assert_array_equal(before, by_reward[float(reward)][0])
-        np.testing.assert_array_equal(after, by_reward[float(reward)][4])
-
-
-def test_atari_transitions_fit_in_little_memory():
-    spec = find("ALE/Pong").spec
-    memory = make_memory(spec, 10_000, 1)
-    assert 10_000 * 84 * 84 < memory.nbytes <= 0.08e9
 
 
 @pytest.mark.parametrize("copies", [1, 3])
@@ -318,27 +243,6 @@ def test_rewards_that_random_steps_do_not_find_leave_the_domain_to_the_user():
 
     with pytest.raises(UmdqnError, match="cannot be guessed: 1,000 random steps brought no reward"):
         configure(umdqn.envs.named(Maze))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([":Env"], "cannot import"),
-        ([".x:Env"], "cannot import"),
-        (["CartPole-v1", "--num-envs", "2"], "num_envs = 2 is not allowed"),
-        (["MinAtar/Breakout", "--loop", "compiled"], "loop = 'compiled' is not allowed"),
-        (["CartPole-v1", "--convolutions", "nature"], "pictures of three axes"),
-        (["gymnasium.envs.classic_control:CartPoleEnv", "--discount", "abc"], "must be a number"),
-        (["gymnasium.envs.classic_control:CartPoleEnv", "--discount", "1"], "from 0 to below 1"),
-    ],
-)
-def test_mistakes_are_one_line_and_leave_nothing(arguments, message, tmp_path, capsys):
-    env, *fields = arguments
-    assert main(["train", env, "--out", str(tmp_path / "run"), *fields]) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-    assert not (tmp_path / "run").exists()
 
 
 def test_hosted_transforms_are_those_of_the_returns():

@@ -37,3 +37,9 @@ def test_preset_paper_is_the_papers_tables(env, agent):
         assert (list(found) if isinstance(found, tuple) else found) == expected, row
     assert [config.domain.low, config.domain.high] == TABLES["domains"][env]
     assert set(table) == set(FIELDS)
+
+
+def test_a_configuration_is_called_what_it_is():
+    assert configure("grid-world", "iqn").label == "iqn"
+    changed = configure("grid-world", "umdqn-c", overrides={"metric": "wasserstein"})
+    assert changed.label == "umnn-cdf + wasserstein"

@@ -194,6 +194,11 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(run, finished,
     assert digest(again) == finished[1]
 
 
+def test_damage_to_an_older_checkpoint_stops_nothing(run, finished):
+    flip(run.path / "checkpoints/0000000800.json")
+    assert digest(resume(run.path, steps=1_200)) == finished[1]
+
+
 @pytest.mark.parametrize("file", FILES)
 def test_a_full_disk_leaves_the_checkpoint_before(finished, tmp_path, monkeypatch, file):
     target = FILES[file].replace("0000001000", "0000000600")

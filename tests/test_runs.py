@@ -282,12 +282,6 @@ def test_spoilt_parameters_are_noticed_at_the_end_of_a_chunk():
     assert int(progress.first_bad_step) == 300
 
 
-def test_a_configuration_is_called_what_it_is():
-    assert configure("grid-world", "iqn").label == "iqn"
-    changed = configure("grid-world", "umdqn-c", overrides={"metric": "wasserstein"})
-    assert changed.label == "umnn-cdf + wasserstein"
-
-
 def test_presets_follow_the_parts():
     """What a preset says of a metric holds wherever the metric is used, and nowhere else."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import jax
@@ -99,17 +99,26 @@ def save_figure(figure: Figure, path: Path) -> None:
     if path.suffix.lstrip(".") not in formats:
         known = ", ".join(sorted(formats))
         raise UmdqnError(f"--out {path}: unknown picture format {path.suffix!r}; known: {known}")
+    try:
+        with whole_picture(path) as partial:
+            figure.savefig(partial, dpi=130)
+    finally:
+        plt.close(figure)
+
+
+@contextlib.contextmanager
+def whole_picture(path: Path) -> Iterator[Path]:
+    """Where to write a picture that appears under its name only when it is whole."""
     partial = path.with_name(f".{path.stem}.partial{path.suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(partial, dpi=130)
+        yield partial
         partial.replace(path)
     except OSError as error:
-        raise UmdqnError(f"--out {path}: cannot write: {error.strerror}") from error
+        raise UmdqnError(f"--out {path}: cannot write: {error.strerror or error}") from error
     finally:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
-        plt.close(figure)
 
 
 def _views(law: Law, z: jax.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from jaxtyping import Array, Float, PyTree, Shaped
 from matplotlib.animation import PillowWriter
 
 from umdqn.agents import Agent
-from umdqn.analysis.figures import COLOURS
+from umdqn.analysis.figures import COLOURS, whole_picture
 from umdqn.runs import Run
 from umdqn.types import UmdqnError, check_count
 
@@ -104,11 +103,9 @@ def _write(run: Run, scenes: list[Scene], out: Path) -> None:
     domain, names = run.config.domain, run.spec.action_names
     z = np.linspace(domain.low, domain.high, _POINTS)
     highest = float(np.quantile([scene.densities.max() for scene in scenes], 0.95))
-    partial = out.with_name(f".{out.stem}.partial{out.suffix}")
     writer = PillowWriter(fps=_FRAMES_PER_SECOND)
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with writer.saving(figure, str(partial), dpi=80):
+        with whole_picture(out) as partial, writer.saving(figure, str(partial), dpi=80):
             for scene in scenes:
                 left.clear()
                 right.clear()
@@ -128,10 +125,5 @@ def _write(run: Run, scenes: list[Scene], out: Path) -> None:
                 right.legend(loc="upper left", frameon=False, fontsize=8)
                 right.grid(alpha=0.25)
                 writer.grab_frame()
-        partial.replace(out)
-    except OSError as error:
-        raise UmdqnError(f"--out {out}: cannot write: {error.strerror or error}") from error
     finally:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
         plt.close(figure)

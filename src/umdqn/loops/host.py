@@ -58,11 +58,6 @@ class HostLanes:
         ]
         self._pool = ThreadPoolExecutor(max_workers=len(devices))
 
-    @property
-    def memory_bytes(self) -> int:
-        """Bytes of the replay memories of all seeds."""
-        return sum(lane.memory.nbytes for lane in self.lanes)
-
     def advance(self, steps: int) -> list[Progress]:
         """Take `steps` steps with every seed; what happened, one report a seed."""
         futures = [self._pool.submit(lane.advance, steps) for lane in self.lanes]

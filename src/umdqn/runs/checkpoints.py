@@ -8,6 +8,7 @@ one interval, so that a checkpoint costs the same however long the run is.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
@@ -146,13 +147,13 @@ class Checkpoints:
         self._drop_unknown(self._replay.iterdir(), self._needed(keep))
 
     def _needed(self, keep: int) -> set[str]:
-        """Pieces of memory that the newest checkpoints need."""
-        return {
-            piece["file"]
-            for step in self.steps()[-keep:]
-            for of_seed in self._index(step)["replay"].values()
-            for piece in of_seed
-        }
+        """Pieces of memory that the newest checkpoints need, if their indices are sound."""
+        needed: set[str] = set()
+        for step in self.steps()[-keep:]:
+            with contextlib.suppress(UmdqnError):
+                of_seeds = self._index(step)["replay"].values()
+                needed |= {piece["file"] for of_seed in of_seeds for piece in of_seed}
+        return needed
 
     def _drop_unknown(self, paths: Iterable[Path], known: set[str]) -> None:
         for path in list(paths):
