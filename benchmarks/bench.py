@@ -119,13 +119,14 @@ def scaling(rounds: int) -> dict[str, dict[str, float]]:
 
 _FIRST_STEP = """
 import sys, time
-from umdqn.cli import _keep_compiled_programs
-_keep_compiled_programs()
+from umdqn.loops import keep_compiled_programs
+keep_compiled_programs()
 import umdqn
-def watch(report):
-    print(time.time(), flush=True)
-    raise SystemExit
-umdqn.train(out=sys.argv[1], watch=watch, steps=2, chunk=2, **{"replay.warmup": 1})
+class FirstChunk(umdqn.Callback):
+    def on_chunk(self, report):
+        print(time.time(), flush=True)
+        raise SystemExit
+umdqn.train(out=sys.argv[1], callbacks=[FirstChunk()], steps=2, chunk=2, **{"replay.warmup": 1})
 """
 
 

@@ -6,7 +6,18 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "umdqn"
-FLOW = ("types", "numerics", "networks", "laws", "metrics", "agents", "loops", "runs", "analysis")
+FLOW = (
+    "types",
+    "numerics",
+    "networks",
+    "laws",
+    "metrics",
+    "agents",
+    "loops",
+    "runs",
+    "sweeps",
+    "analysis",
+)
 SIDE = {"envs": {"types"}}
 TOP = {"cli", "commands", "progress", "tables", "__init__"}
 FILES = sorted(ROOT.rglob("*.py"))

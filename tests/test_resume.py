@@ -14,7 +14,7 @@ import pytest
 
 import umdqn
 from umdqn.cli import main
-from umdqn.runs import configure, load, resume, train_config
+from umdqn.runs import Callback, configure, load, resume, train_config
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import write_bytes
 from umdqn.types import Notice, UmdqnError
@@ -58,12 +58,13 @@ class Stop(Exception):
     """Ends a training from outside, as a crash would."""
 
 
-def crash_at(step):
-    def watch(report):
-        if report.step >= step and report.progress:
-            raise Stop
+class CrashAt(Callback):
+    def __init__(self, step):
+        self.step = step
 
-    return watch
+    def on_chunk(self, report):
+        if report.step >= self.step:
+            raise Stop
 
 
 CASES = {
@@ -85,10 +86,10 @@ def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(case, tmp_path):
     whole = train_config(config, tmp_path / "whole")
     path = tmp_path / "crashed"
     with pytest.raises(Stop):
-        train_config(config, path, crash_at(250))
+        train_config(config, path, [CrashAt(250)])
     if case == "compiled":
         with pytest.raises(Stop):
-            resume(path, watch=crash_at(430))
+            resume(path, callbacks=[CrashAt(430)])
     again = resume(path)
     assert again.step == whole.step
     assert digest(again) == digest(whole)
@@ -225,13 +226,14 @@ def test_a_full_disk_leaves_the_checkpoint_before(finished, tmp_path, monkeypatc
 def test_a_run_that_is_interrupted_at_a_checkpoint_goes_on(finished, tmp_path):
     """Saved twice at one step: because it was due, and because the user asked to stop."""
 
-    def interrupt(report):
-        if report.step == 400:
-            signal.raise_signal(signal.SIGINT)
+    class Interrupt(Callback):
+        def on_chunk(self, report):
+            if report.step == 400:
+                signal.raise_signal(signal.SIGINT)
 
     config = configure("grid-world", "dqn", overrides=ONE)
     with pytest.raises(UmdqnError, match="interrupted at step 400"):
-        train_config(config, tmp_path / "run", interrupt)
+        train_config(config, tmp_path / "run", [Interrupt()])
     assert digest(resume(tmp_path / "run")) == digest(finished[0])
 
 

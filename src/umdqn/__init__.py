@@ -9,7 +9,7 @@ law.mean, law.cdf(0.5), law.quantile(0.05), law.cvar(0.1)
 from umdqn.agents import ALGORITHMS
 from umdqn.envs import CATALOGUE
 from umdqn.laws import Law
-from umdqn.runs import Config, Run, configure, load, resume, train
+from umdqn.runs import Callback, Config, Run, configure, load, resume, train
 from umdqn.types import Domain, UmdqnError
 
 __version__ = "0.1.0"
@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ALGORITHMS",
     "CATALOGUE",
+    "Callback",
     "Config",
     "Domain",
     "Law",

@@ -59,7 +59,9 @@ def _run(tokens: list[str]) -> int:
     if not options.command:
         parser.print_help()
         return 0
-    _keep_compiled_programs()
+    from umdqn.loops import keep_compiled_programs
+
+    keep_compiled_programs()
     _print_notices()
     options.run(options)
     return 0
@@ -101,23 +103,53 @@ def _parser() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
     study.add_argument("--seeds", default="5", help="seeds (default 5)")
     study.add_argument("--steps", help="steps a seed (default: those of the study)")
     study.add_argument("--only", nargs="+", metavar="SECTION", help="sections (default: all)")
+    _add_sweep(command("sweep", "Train many runs: environments x agents x fields x seeds."))
     command("agents", "List the agents.")
     command("envs", "List the environments.")
     return parser, dict(subparsers.choices)
 
 
-def _add_train(parser: argparse.ArgumentParser) -> None:
-    from umdqn.runs import configure
-    from umdqn.runs.fields import all_leaves
+def _add_sweep(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="TOML, or use options")
+    parser.add_argument("--env", nargs="+", help="environments")
+    parser.add_argument("--agent", nargs="+", help="agents")
+    parser.add_argument("--preset", nargs="+", help="presets (default paper)")
+    parser.add_argument(
+        "--vary",
+        nargs="+",
+        action="append",
+        default=[],
+        metavar=("FIELD", "VALUE"),
+        help="one more axis: a field and its values",
+    )
+    parser.add_argument("--seeds", help="seeds of each (default 1)")
+    parser.add_argument("--seeds-per-run", help="seeds that one process trains")
+    parser.add_argument("--out", required=True, type=Path, help="directory; what is there is kept")
+    parser.add_argument("--workers", help="processes at a time (default: one a core)")
+    parser.add_argument("--ray", metavar="ADDRESS", help="run on a Ray cluster; local starts one")
+    _add_fields(parser, ("env", "agent", "preset", "seeds"))
 
+
+def _add_train(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("env", nargs="?", metavar="ENV", help="default: grid-world")
     parser.add_argument("agent", nargs="?", metavar="AGENT", help="default: umdqn-c")
     parser.add_argument("--preset", help="paper (default) or tuned")
     parser.add_argument("--out", type=Path, help="run directory (default: fresh, under runs/)")
     parser.add_argument("--resume", type=Path, metavar="RUN", help="go on with a run; see --steps")
+    parser.add_argument(
+        "--log", action="append", default=[], metavar="LOG", help="tensorboard or wandb, too"
+    )
+    _add_fields(parser, ("env", "agent", "preset"))
+
+
+def _add_fields(parser: argparse.ArgumentParser, but: Sequence[str]) -> None:
+    """An option for every field of the configuration."""
+    from umdqn.runs import configure
+    from umdqn.runs.fields import all_leaves
+
     fields = parser.add_argument_group("fields of the configuration, by dotted name")
     for path, hint in all_leaves(configure()).items():
-        if path in ("env", "agent", "preset"):
+        if path in but:
             continue
         pair = hint is Domain
         dashed = [f"--{path.replace('_', '-')}"] if "_" in path else []
@@ -139,15 +171,6 @@ def _metavar(hint: Any) -> str:
 
 def _option_names(parser: argparse.ArgumentParser) -> list[str]:
     return [name.removeprefix("--") for name in parser._option_string_actions if name[:2] == "--"]
-
-
-def _keep_compiled_programs() -> None:
-    """Compile each program once per machine: later starts take seconds off."""
-    import jax
-
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "umdqn"
-    jax.config.update("jax_compilation_cache_dir", str(cache))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
 def _print_notices() -> None:

@@ -8,7 +8,7 @@ import math
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from umdqn.types import check
+from umdqn.types import check, check_count
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,11 +19,14 @@ class EpsilonGreedy:
     end: float = 0.01
     decay: float = 10_000.0
     """Steps in which the distance to `end` shrinks by a factor e."""
+    repeat: int = 1
+    """Steps that a random choice lasts: more than 1 where single steps lead nowhere."""
 
     def __post_init__(self) -> None:
         check(0 <= self.start <= 1, "start", self.start, "from 0 to 1")
         check(0 <= self.end <= 1, "end", self.end, "from 0 to 1")
         check(self.decay > 0, "decay", self.decay, "above 0")
+        check_count("repeat", self.repeat)
 
     def epsilon(self, step: Int[Array, ""]) -> Float[Array, ""]:
         """Probability of a random action at `step`."""

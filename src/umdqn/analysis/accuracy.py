@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -105,6 +105,22 @@ def _views(law: Law, z: Float[Array, "points"]) -> Views:
 
 def over_all_laws(agent: Agent, params: PyTree, view: Callable[[Law], PyTree]) -> PyTree:
     """A function of every law of the grid world, on axes [states, actions]."""
+    return _for_all_laws(agent, view)(params)
+
+
+def optimal_choices(agent: Agent, all_params: Iterable[PyTree], discount: float) -> list[int]:
+    """In how many of the 47 states each of some agents of a kind would act optimally."""
+    means_of = _for_all_laws(agent, lambda law: law.mean)
+    means = [np.asarray(means_of(params)) for params in all_params]
+    return [_count_optimal(mean, discount) for mean in means]
+
+
+def _count_optimal(means: np.ndarray, discount: float) -> int:
+    chosen = means.argmax(axis=1)
+    return int(optimal_actions(discount)[np.arange(len(chosen)), chosen].sum())
+
+
+def _for_all_laws(agent: Agent, view: Callable[[Law], PyTree]) -> Callable[[PyTree], PyTree]:
 
     @jax.jit
     def run(params: PyTree, observations: Float[Array, "states 2"]) -> PyTree:
@@ -119,7 +135,7 @@ def over_all_laws(agent: Agent, params: PyTree, view: Callable[[Law], PyTree]) -
         # One state at a time: a step function on a fine grid takes much memory.
         return jax.lax.map(of_state, observations)
 
-    return run(params, jnp.asarray(np.array(grid.STATES), jnp.float32))
+    return lambda params: run(params, jnp.asarray(np.array(grid.STATES), jnp.float32))
 
 
 def truth(discount: float) -> list[list[GaussianMixture]]:
@@ -165,5 +181,5 @@ def summarise(distances: Distances, discount: float) -> dict[str, float]:
         "cvar_error": float(distances.cvar_error.mean()),
         "w1_greedy": float(distances.w1[states, greedy].mean()),
         "w1_figure": float(distances.w1[grid.STATES.index(FIGURE_STATE), FIGURE_ACTION]),
-        "optimal_actions": int(optimal_actions(discount)[states, greedy].sum()),
+        "optimal_actions": _count_optimal(distances.means, discount),
     }

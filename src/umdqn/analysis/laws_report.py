@@ -121,6 +121,12 @@ def _markdown(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:
     parts = {
         "tuned": ["## UMDQN, tuned for true laws", _full_table(results["tuned"])],
         "algorithms": ["## Algorithms at the paper's settings", _full_table(results["algorithms"])],
+        "longer": [
+            "## Choices over longer trainings",
+            "Optimal actions of 47, mean over seeds, by steps. With a constant learning rate they "
+            "come and go where two actions are nearly as good.",
+            _choices(results["longer"]),
+        ],
         "matrix": [
             "## Representation x metric",
             "W1 over all state-action pairs:",
@@ -146,6 +152,19 @@ def _markdown(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:
     return "\n\n".join(["# How true are learned laws?", _preamble(results, study), *chosen]) + "\n"
 
 
+def _choices(section: dict[str, dict[str, Any]]) -> str:
+    steps = sorted({int(step) for found in section.values() for step in found["optimal_by_step"]})
+
+    def cell(counts: list[int] | None) -> str:
+        return "-" if counts is None else f"{np.mean(counts):.1f}"
+
+    rows = [
+        [f"`{name}`", *(cell(found["optimal_by_step"].get(str(step))) for step in steps)]
+        for name, found in section.items()
+    ]
+    return _table(["", *(f"{step:,}" for step in steps)], rows)
+
+
 def _preamble(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:
     once = {
         study.key(section, name): result["seconds"] or 0.0
@@ -164,8 +183,8 @@ def _preamble(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:
     )
     return (
         f"Grid world, {study.seeds} seeds, {machine['cores']} cores, {machine['system']}; "
-        f"{hours:.1f} hours of training. Steps a seed: {lengths}. The section `algorithms` has the "
-        "preset `paper`, the others `tuned`.\n\n"
+        f"{hours:.1f} hours of training. Steps a seed: {lengths}. The sections `algorithms` and "
+        "`longer` have the preset `paper`, the others `tuned`.\n\n"
         "Distances to the exact laws, averaged over the 188 state-action pairs: mean over seeds "
         "(range over seeds). W1, Cramer and KS compare CDFs; mean, std and CVaR are absolute "
         "errors; crossing is the share of neighbouring quantiles in the wrong order."

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from umdqn.agents import ALGORITHMS
+from umdqn.analysis.accuracy import optimal_choices
 from umdqn.analysis.reports import accuracy_report
-from umdqn.runs import Config, RunDirectory, Watcher, configure, load, resume, train_config
+from umdqn.runs import Callback, Config, Run, configure, load, train_once
 from umdqn.runs.fields import from_dict, to_dict
 from umdqn.runs.files import read_json, write_json
 from umdqn.types import UmdqnError, unknown
@@ -23,6 +22,7 @@ METRICS: dict[str, dict[str, Any]] = {
     "cramer": {"metric.root": False},
     "wasserstein": {"metric.kappa": 0.02},
 }
+LATE = ("umdqn-w", "dqn", "qr-dqn", "nc-qr-dqn")
 DOMAINS = {"narrow": (-0.75, 0.75), "right": (-2.0, 2.0), "wide": (-20.0, 20.0)}
 
 
@@ -39,6 +39,10 @@ class Case(NamedTuple):
 _LONG_STEPS = 300_000
 _PAPER_STEPS = 60_000
 _COMPARED_STEPS = 20_000
+# Those whose choices are not settled after that get more, watched closely: with a constant learning
+# rate choices between close actions come and go.
+_LATE_STEPS = 100_000
+_LATE_FIELDS = {"checkpoint_every": 10_000}
 
 
 def _compared(agent: str, **fields: Any) -> Case:
@@ -75,6 +79,7 @@ def _cases() -> dict[str, dict[str, Case]]:
     return {
         "tuned": {agent: Case(agent, "tuned", _LONG_STEPS, {}) for agent in UMDQN},
         "algorithms": algorithms,
+        "longer": {name: Case(name, "paper", _LATE_STEPS, _LATE_FIELDS) for name in LATE},
         "matrix": matrix,
         "direction": direction,
         "domain": domain,
@@ -145,18 +150,12 @@ class LawsStudy:
         }
         return {name: result for name, result in found.items() if result is not None}
 
-    def do(
-        self, key: str, config: Config, watch: Watcher, on_start: Callable[[Path], None]
-    ) -> dict[str, Any]:
+    def do(self, key: str, config: Config, callbacks: Sequence[Callback] = ()) -> dict[str, Any]:
         """Train a case, unless it is trained already, and measure it."""
         self.make()
-        path = self.run_path(key)
-        seconds: float | None = None
-        if not _finished(path, config):
-            start = time.monotonic()
-            _train(path, config, watch, on_start)
-            seconds = time.monotonic() - start
-        result = measure(path) | {"config": to_dict(config), "seconds": seconds}
+        run = train_once(config, self.run_path(key), callbacks)
+        seconds = run.manifest.get("seconds")
+        result = measure(run) | {"config": to_dict(config), "seconds": seconds}
         write_json(self._result_path(key), result)
         return result
 
@@ -168,33 +167,12 @@ class LawsStudy:
         return self.out / "results" / f"{key}.json"
 
 
-def measure(path: Path) -> dict[str, Any]:
-    """Accuracy of a run, by seed."""
-    run = load(path)
-    return {"step": run.step, "seeds": accuracy_report(run)["seeds"]}
-
-
-def _train(path: Path, config: Config, watch: Watcher, on_start: Callable[[Path], None]) -> None:
-    """Train a case, or go on with the same training that was cut off."""
-    if not path.exists():
-        train_config(config, path, watch, on_start)
-        return
-    found, *_ = RunDirectory(path).read_manifest()
-    if found != config:
-        raise UmdqnError(
-            f"{path} holds a run with another configuration (steps, seeds or version): "
-            "give another --out, or move it away"
-        )
-    if RunDirectory(path).checkpoints.resumable():
-        resume(path, watch=watch, on_start=on_start)
-        return
-    shutil.rmtree(path)
-    train_config(config, path, watch, on_start)
-
-
-def _finished(path: Path, config: Config) -> bool:
-    try:
-        found, _, manifest = RunDirectory(path).read_manifest()
-    except UmdqnError:
-        return False
-    return found == config and manifest["status"] == "finished"
+def measure(run: Run) -> dict[str, Any]:
+    """Accuracy of a run at its last checkpoint, by seed; and the optimal actions at all of them."""
+    steps = [step for step in run.directory.checkpoints.steps() if step > 0]
+    learned = [params for step in steps for params in load(run.path, step).params.values()]
+    counts = optimal_choices(run.agent, learned, run.config.discount)
+    width = len(run.seeds)
+    history = {str(step): counts[i * width : (i + 1) * width] for i, step in enumerate(steps)}
+    seeds = accuracy_report(run)["seeds"]
+    return {"step": run.step, "seeds": seeds, "optimal_by_step": history}

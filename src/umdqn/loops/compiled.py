@@ -142,6 +142,10 @@ class CompiledLoop:
     ) -> tuple[LoopState, Progress]:
         """One step of the environment, stored; a new episode begins where one ended."""
         act_key, env_key, reset_key, _, _ = self._keys(state)
+        if self.exploration.repeat > 1:
+            # The choice of the first step of a block is that of all of them.
+            first = state.step - state.step % self.exploration.repeat
+            act_key = self._keys(state._replace(step=first))[0]
         epsilon = 1.0 if warm else self.exploration.epsilon(state.step - self.replay.warmup)
         observation = self.env.observe(state.env)
         action = self.agent.act(state.agent.params, observation, epsilon, act_key)

@@ -138,6 +138,7 @@ class _Lane:
         self._returns = np.zeros(loop.copies)
         self._observation: np.ndarray | None = None
         self._actions = np.zeros(loop.copies, np.int64)
+        self._coins, self._drawn = np.zeros(loop.copies), self._actions
         self._target = 0
 
     @property
@@ -193,6 +194,8 @@ class _Lane:
         rest = {
             "counts": np.array([self._step, self._target]),
             "actions": self._actions,
+            "coins": self._coins,
+            "drawn": self._drawn,
             "returns": self._returns,
             "random": random_words(self._random),
         }
@@ -214,6 +217,7 @@ class _Lane:
         self._leaves = jax.tree.leaves(jax.device_put(restored.agent, self._device))
         self._step, self._target = rest["counts"].tolist()
         self._actions, self._returns = rest["actions"].copy(), rest["returns"].copy()
+        self._coins, self._drawn = rest["coins"].copy(), rest["drawn"].copy()
         self._random = from_words(rest["random"])
         self.memory.restore(restored.entered, restored.rows)
         if "observation" not in rest:
@@ -269,11 +273,14 @@ class _Lane:
     def _choose(self) -> np.ndarray:
         """Epsilon-greedy actions; the network is not asked where all are random."""
         copies = self.loop.copies
-        random = self._random.integers(0, self.env.spec.num_actions, copies)
+        if self._step // copies % self.loop.exploration.repeat == 0:
+            self._coins = self._random.random(copies)
+            self._drawn = self._random.integers(0, self.env.spec.num_actions, copies)
+        random = self._drawn
         since = self._step - self.loop.replay.warmup
         if since < 0:
             return random
-        explores = self._random.random(copies) < self.loop.exploration.epsilon_on_host(since)
+        explores = self._coins < self.loop.exploration.epsilon_on_host(since)
         if explores.all():
             return random
         params = self._leaves[: self._programs.num_params]

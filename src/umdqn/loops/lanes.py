@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -16,24 +15,6 @@ from umdqn.loops.compiled import CompiledLoop, LoopState, Progress
 from umdqn.loops.snapshot import Restored, Snapshot
 
 T = TypeVar("T")
-
-
-def available_cores() -> int:
-    """CPU cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def use_all_cores() -> None:
-    """Let JAX see every CPU core as a device of its own.
-
-    Without effect once JAX has started; seeds then share the devices that there are.
-    """
-    try:
-        jax.config.update("jax_num_cpu_devices", available_cores())
-    except RuntimeError:
-        return
 
 
 class Lanes:

@@ -33,6 +33,9 @@ CONVOLUTIONS: dict[str, tuple[Layer, ...]] = {
 }
 """The stacks of convolutions that the paper's networks begin with."""
 
+# Half the distance between bounds that are likely to be reached.
+_WIDE = 3.0
+
 
 def choose_convolutions(observation: Observation) -> str:
     """What suits an observation: nothing for vectors, else by the size of the picture."""
@@ -48,7 +51,8 @@ def choose_convolutions(observation: Observation) -> str:
 class Torso(eqx.Module):
     """Scales the observation by its bounds, then convolutions if any, then an MLP.
 
-    Entries with finite bounds are scaled to [-1, 1]; pictures to [0, 1], as the paper does. The
+    Entries with narrow bounds are scaled to [-1, 1]; pictures to [0, 1], as the paper does. Wide
+    bounds of measured quantities are limits that are seldom reached: those stay as they are. The
     last layer of the MLP is linear.
     """
 
@@ -147,6 +151,8 @@ def _scaling(
     low, high = (np.array(bounds, np.float64) for bounds in (observation.low, observation.high))
     # Some environments write "no bound" as the largest number of their type.
     bounded = (low > -1e30) & (high < 1e30) & (low < high)
+    if not picture and not np.issubdtype(observation.dtype, np.integer):
+        bounded &= high - low <= 2 * _WIDE
     low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
     if picture:
         # One scale for all pixels.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import datetime
-import fcntl
+import io
 import json
 import os
 import platform
 import re
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.config import Config
 from umdqn.runs.fields import from_dict, to_dict
-from umdqn.runs.files import read_json, write_json
+from umdqn.runs.files import locked, read_json, write_bytes, write_json
 from umdqn.types import EnvSpec, UmdqnError
 
 FORMAT = "umdqn-run"
@@ -61,15 +61,19 @@ class RunDirectory:
         """State that the run ended early, and why; silent if even that cannot be written."""
         done = self.checkpoints.steps()
         with contextlib.suppress(UmdqnError):
-            self.write_manifest(config, "failed", done[-1] if done else 0, reason)
+            seconds = read_json(self.manifest_path).get("seconds", 0.0)
+            self.write_manifest(config, "failed", done[-1] if done else 0, seconds, reason)
 
-    def write_manifest(self, config: Config, status: str, step: int, reason: str = "") -> None:
-        """State what the run is and how far it has come."""
+    def write_manifest(
+        self, config: Config, status: str, step: int, seconds: float = 0.0, reason: str = ""
+    ) -> None:
+        """State what the run is, how far it has come, and how long that took."""
         manifest: dict[str, Any] = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "status": status,
             "step": step,
+            "seconds": round(seconds, 1),
             "seeds": list(config.all_seeds),
             "config": to_dict(config),
             "resume": PROMISES[config.compiled],
@@ -120,6 +124,15 @@ class RunDirectory:
                 break
         return records
 
+    def write_table(self) -> None:
+        """Write the metrics once more, as a table for spreadsheets."""
+        records = self.read_metrics()
+        text = io.StringIO(newline="")
+        table = csv.DictWriter(text, list(records[0]) if records else ["step", "seed"])
+        table.writeheader()
+        table.writerows(records)
+        write_bytes(self.path / "metrics.csv", text.getvalue().encode())
+
     def cut_metrics(self, size: int) -> None:
         """Forget what was written after the first `size` bytes."""
         try:
@@ -127,15 +140,9 @@ class RunDirectory:
         except OSError as error:
             raise UmdqnError(f"cannot write {self.metrics_path}: {error.strerror}") from error
 
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self) -> contextlib.AbstractContextManager[None]:
         """Train in this directory alone."""
-        with (self.path / "lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise UmdqnError(f"another process is training in {self.path}") from None
-            yield
+        return locked(self.path)
 
 
 def _slug(name: str) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,25 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from umdqn.types import UmdqnError
+
+
+class Busy(UmdqnError):
+    """Another process holds a directory."""
+
+
+@contextlib.contextmanager
+def locked(directory: Path) -> Iterator[None]:
+    """Hold a directory alone, for as long as this process lives at most."""
+    try:
+        file = (directory / "lock").open("w")
+    except OSError as error:
+        raise UmdqnError(f"cannot write in {directory}: {error.strerror}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Busy(f"another process is training in {directory}") from None
+        yield
 
 
 def write_bytes(path: Path, data: bytes) -> None:

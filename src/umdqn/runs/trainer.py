@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import NamedTuple
+import time
+from typing import Any
 
 import jax
 import numpy as np
@@ -12,6 +12,7 @@ from jaxtyping import PyTree
 
 from umdqn.envs import EnvironmentFault
 from umdqn.loops import HostLanes, Progress, needed_bytes, use_all_cores
+from umdqn.runs.callbacks import Callback, Report
 from umdqn.runs.config import Config
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.policy import evaluate_params
@@ -26,28 +27,18 @@ class Interrupted(UmdqnError):
     """The user stopped the run; everything up to then is saved."""
 
 
-class Report(NamedTuple):
-    """What whoever watches a run gets after every chunk."""
-
-    step: int
-    progress: list[Progress]
-    score: float | None
-    """Mean return of the last evaluation, over seeds and episodes."""
-
-
-Watcher = Callable[[Report], None]
-
-
 class Trainer:
     """One run: builds, advances, watches, saves."""
 
-    def __init__(self, config: Config, directory: RunDirectory, watch: Watcher):
+    def __init__(self, config: Config, directory: RunDirectory, callback: Callback):
         use_all_cores()
-        self.config, self.directory, self.watch = config, directory, watch
+        self.config, self.directory, self.callback = config, directory, callback
         self.agent = config.build_agent()
         self._announce_memory()
         self.lanes = config.build_lanes()
         self.step = 0
+        self._begun = time.monotonic()
+        """When training would have begun if it had never stopped."""
         self.score: float | None = None
         self._warned = False
         self._sound: dict[int, PyTree] = {}
@@ -65,6 +56,7 @@ class Trainer:
             )
 
     def run(self, interrupted: threading.Event) -> None:
+        self.callback.on_start(self.directory.path, self.config, self.step)
         try:
             self._run(interrupted)
         except EnvironmentFault:
@@ -80,6 +72,8 @@ class Trainer:
         likes = dict.fromkeys(self.config.all_seeds, like)
         checkpoints = self.directory.checkpoints
         self.step, (restored, trainer) = checkpoints.newest_whole(likes)
+        *_, manifest = self.directory.read_manifest()
+        self._begun -= manifest.get("seconds", 0.0)
         self.lanes.restore(list(restored.values()), str(checkpoints.agent_path(self.step)))
         self.score = trainer["score"]
         self._losses = {
@@ -122,7 +116,7 @@ class Trainer:
         for seed, report in zip(config.all_seeds, progress, strict=True):
             before = self._losses.get(seed)
             self._losses[seed] = report if before is None else _merge(before, report)
-        self.watch(Report(self.step, progress, self.score))
+        self.callback.on_chunk(Report(self.step, progress, self.score))
 
     def check_finite(self, progress: list[Progress]) -> None:
         for seed, report in zip(self.config.all_seeds, progress, strict=True):
@@ -135,7 +129,8 @@ class Trainer:
                 )
 
     def evaluate(self) -> None:
-        scores, outside = [], []
+        records: list[dict[str, Any]] = []
+        outside = []
         for seed, state in zip(self.config.all_seeds, self.lanes.agents(), strict=True):
             returns = evaluate_params(
                 self.config,
@@ -145,21 +140,21 @@ class Trainer:
                 self.step,
                 self.config.evaluation.episodes,
             )
-            scores.append(float(returns.undiscounted.mean()))
             outside.append(self.config.domain.share_outside(np.asarray(returns.discounted)))
-            self.directory.append_metrics(
+            records.append(
                 {
                     "step": self.step,
                     "seed": seed,
-                    "return_mean": scores[-1],
+                    "return_mean": float(returns.undiscounted.mean()),
                     "return_std": float(returns.undiscounted.std()),
                     "discounted_mean": float(returns.discounted.mean()),
                     **_summary(self._losses.pop(seed)),
                 }
             )
-        self.score = sum(scores) / len(scores)
+            self.directory.append_metrics(records[-1])
+        self.score = sum(record["return_mean"] for record in records) / len(records)
         self.warn_of_returns_outside(sum(outside) / len(outside))
-        self.watch(Report(self.step, [], self.score))
+        self.callback.on_evaluation(self.step, records)
 
     def warn_of_returns_outside(self, share: float) -> None:
         """Say once that the domain is too narrow; clipped rewards are not what scores count."""
@@ -191,7 +186,10 @@ class Trainer:
         }
         keep = self.config.checkpoint_keep
         self.directory.checkpoints.save(self.step, snapshots, trainer, keep)
-        self.directory.write_manifest(self.config, status, self.step)
+        self.directory.write_table()
+        seconds = time.monotonic() - self._begun
+        self.directory.write_manifest(self.config, status, self.step, seconds)
+        self.callback.on_checkpoint(self.step, self.directory.path)
 
 
 def _merge(first: Progress, second: Progress) -> Progress:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from umdqn.envs import named
+from umdqn.runs.callbacks import Callback, Callbacks
 from umdqn.runs.config import Config, configure
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.fields import override
+from umdqn.runs.interrupts import deferred_interrupt
 from umdqn.runs.run import Run, load
-from umdqn.runs.trainer import Interrupted, Trainer, Watcher
-from umdqn.types import check, notice
+from umdqn.runs.trainer import Interrupted, Trainer
+from umdqn.types import UmdqnError, check, notice
 
 
 def train(
@@ -26,40 +26,38 @@ def train(
     steps: int | None = None,
     seeds: int | None = None,
     out: str | Path | None = None,
-    watch: Watcher | None = None,
+    callbacks: Sequence[Callback] = (),
     **overrides: Any,
 ) -> Run:
     """Train an agent on an environment and return the run.
 
     The environment is a name, a Gymnasium environment, or a function that makes one.
     Any field of the configuration is a keyword by its dotted name, through a dictionary:
-    `train(**{"metric.kappa": 0.02})`. `watch` is called after every chunk.
+    `train(**{"metric.kappa": 0.02})`. Callbacks hear of chunks, evaluations and checkpoints.
     """
     given = {"steps": steps, "seeds": seeds}
     overrides |= {name: value for name, value in given.items() if value is not None}
     config = configure(named(env), agent, preset, overrides)
-    return train_config(config, Path(out) if out is not None else None, watch)
+    return train_config(config, Path(out) if out is not None else None, callbacks)
 
 
 def train_config(
     config: Config,
     out: Path | None = None,
-    watch: Watcher | None = None,
-    on_start: Callable[[Path], None] | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Run:
     """Train what a configuration says, in a new run directory."""
     # Whatever cannot be built is refused before a directory is made for it.
     config.build_agent()
     directory = RunDirectory.create(config, out)
     with directory.locked():
-        return _train(config, directory, watch, on_start)
+        return _train(config, directory, callbacks)
 
 
 def resume(
     path: str | Path,
     steps: int | None = None,
-    watch: Watcher | None = None,
-    on_start: Callable[[Path], None] | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> Run:
     """Go on with a run that was killed, interrupted, or finished and should be longer."""
     directory = RunDirectory(Path(path))
@@ -72,47 +70,54 @@ def resume(
         if manifest["status"] == "finished" and config.steps == reached[0]:
             notice(f"{path} is finished; --steps can make it longer than {reached[0]:,} steps")
             return load(path)
-        return _train(config, directory, watch, on_start, resumes=True)
+        return _train(config, directory, callbacks, resumes=True)
+
+
+def train_once(config: Config, path: Path, callbacks: Sequence[Callback] = ()) -> Run:
+    """Train what a configuration says in a directory that is for it alone.
+
+    What is finished there is not done again; what was cut off goes on from its last checkpoint.
+    """
+    if not path.exists():
+        return train_config(config, path, callbacks)
+    directory = RunDirectory(path)
+    with directory.locked():
+        begun = directory.manifest_path.exists()
+    if begun:
+        found, _, manifest = directory.read_manifest()
+        if found != config:
+            raise UmdqnError(
+                f"{path} holds a run with another configuration (steps, seeds or version): "
+                "give another --out, or move it away"
+            )
+        if manifest["status"] == "finished":
+            return load(path)
+        if directory.checkpoints.resumable():
+            return resume(path, callbacks=callbacks)
+    # Killed before its first checkpoint: nothing to keep.
+    shutil.rmtree(path)
+    return train_config(config, path, callbacks)
 
 
 def _train(
     config: Config,
     directory: RunDirectory,
-    watch: Watcher | None,
-    on_start: Callable[[Path], None] | None,
+    callbacks: Sequence[Callback],
     resumes: bool = False,
 ) -> Run:
-    if on_start:
-        on_start(directory.path)
-    with _deferred_interrupt() as interrupted:
+    callback = Callbacks(callbacks)
+    with deferred_interrupt() as interrupted:
         try:
-            trainer = Trainer(config, directory, watch or (lambda report: None))
+            trainer = Trainer(config, directory, callback)
             if resumes:
                 trainer.restore()
             trainer.run(interrupted)
         except Interrupted:
+            callback.on_end("interrupted")
             raise
         except BaseException as error:
             directory.fail(config, str(error) or type(error).__name__)
+            callback.on_end("failed")
             raise
+    callback.on_end("finished")
     return load(directory.path)
-
-
-@contextmanager
-def _deferred_interrupt() -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C into a flag, so that a chunk ends and is saved; a second one kills."""
-    asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def note(signum: int, frame: Any) -> None:
-        asked.set()
-        signal.signal(signal.SIGINT, before)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield asked
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,162 @@
+"""Statistics over few runs: what can be said of algorithms from a handful of seeds.
+
+Definitions of Agarwal et al., "Deep reinforcement learning at the edge of the statistical
+precipice" (2021). Scores are arrays [runs, tasks], normalised where tasks are put together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from umdqn.types import UmdqnError, check
+
+REPETITIONS = 2_000
+LEVEL = 0.95
+_TRIMMED = 0.25
+
+Statistic = Callable[[np.ndarray], np.ndarray]
+"""A number of scores on the last two axes, [..., runs, tasks]."""
+
+
+class Estimate(NamedTuple):
+    """A statistic with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+def mean(scores: np.ndarray) -> np.ndarray:
+    """Mean over tasks of the mean over runs."""
+    return scores.mean(axis=(-2, -1))
+
+
+def median(scores: np.ndarray) -> np.ndarray:
+    """Median over tasks of the mean over runs."""
+    return np.median(scores.mean(axis=-2), axis=-1)
+
+
+def iqm(scores: np.ndarray) -> np.ndarray:
+    """Interquartile mean: that of the middle half of all runs of all tasks."""
+    pooled = np.sort(scores.reshape(*scores.shape[:-2], -1), axis=-1)
+    cut = int(_TRIMMED * pooled.shape[-1])
+    return pooled[..., cut : pooled.shape[-1] - cut].mean(axis=-1)
+
+
+def optimality_gap(scores: np.ndarray, optimum: float = 1.0) -> np.ndarray:
+    """How far runs stay below an optimum, on average; what is above it does not count."""
+    return optimum - np.minimum(scores, optimum).mean(axis=(-2, -1))
+
+
+STATISTICS: dict[str, Statistic] = {
+    "IQM": iqm,
+    "mean": mean,
+    "median": median,
+    "optimality gap": optimality_gap,
+}
+
+
+def _checked(scores: np.ndarray) -> np.ndarray:
+    scores = np.asarray(scores, np.float64)
+    check(scores.ndim == 2 and scores.size > 0, "scores", scores.shape, "an array [runs, tasks]")
+    if not np.isfinite(scores).all():
+        raise UmdqnError("scores must be finite numbers")
+    return scores
+
+
+def resampled(scores: np.ndarray, repetitions: int, rng: np.random.Generator) -> np.ndarray:
+    """Runs drawn again with replacement, task by task: [repetitions, runs, tasks]."""
+    runs, tasks = scores.shape
+    drawn = rng.integers(runs, size=(repetitions, runs, tasks))
+    return scores[drawn, np.arange(tasks)]
+
+
+def estimate(
+    scores: np.ndarray,
+    statistic: Statistic,
+    repetitions: int = REPETITIONS,
+    level: float = LEVEL,
+    seed: int = 0,
+) -> Estimate:
+    """A statistic with its stratified bootstrap interval (percentiles)."""
+    scores = _checked(scores)
+    values = statistic(resampled(scores, repetitions, np.random.default_rng(seed)))
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return Estimate(float(statistic(scores)), float(low), float(high))
+
+
+def performance_profile(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """Share of all runs of all tasks whose score is above each threshold."""
+    pooled = np.asarray(scores)[..., None] > thresholds
+    return pooled.mean(axis=(-3, -2))
+
+
+def profile_band(
+    scores: np.ndarray, thresholds: np.ndarray, repetitions: int = REPETITIONS, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pointwise bootstrap interval of a performance profile."""
+    again = resampled(_checked(scores), repetitions, np.random.default_rng(seed))
+    profiles = performance_profile(again, thresholds)
+    low, high = np.quantile(profiles, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    return low, high
+
+
+def _improvement(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """Mean over tasks of the probability that a run of the first beats one of the second."""
+    ours, theirs = first[..., :, None, :], second[..., None, :, :]
+    wins = (ours > theirs) + 0.5 * (ours == theirs)
+    return wins.mean(axis=(-3, -2, -1))
+
+
+def probability_of_improvement(
+    first: np.ndarray, second: np.ndarray, repetitions: int = REPETITIONS, seed: int = 0
+) -> Estimate:
+    """Probability that the first algorithm does better on a random task; ties count half."""
+    first, second = _checked(first), _checked(second)
+    same = first.shape[1] == second.shape[1]
+    check(same, "scores", (first.shape, second.shape), "the same tasks for both")
+    rng = np.random.default_rng(seed)
+    again = (resampled(scores, repetitions, rng) for scores in (first, second))
+    values = _improvement(*again)
+    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Estimate(float(_improvement(first, second)), float(low), float(high))
+
+
+class Curve(NamedTuple):
+    """A statistic along training, with its band."""
+
+    steps: np.ndarray
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def moving_average(values: np.ndarray, window: int) -> np.ndarray:
+    """Mean of the last `window` values along the last axis; of fewer at the start."""
+    check(window >= 1, "window", window, "at least 1")
+    sums = np.cumsum(np.concatenate([np.zeros_like(values[..., :1]), values], axis=-1), axis=-1)
+    stops = np.arange(1, values.shape[-1] + 1)
+    starts = np.maximum(stops - window, 0)
+    return (sums[..., stops] - sums[..., starts]) / (stops - starts)
+
+
+def sample_efficiency(
+    steps: Sequence[int] | np.ndarray,
+    scores: np.ndarray,
+    statistic: Statistic = iqm,
+    window: int = 1,
+    repetitions: int = REPETITIONS,
+    seed: int = 0,
+) -> Curve:
+    """A statistic of scores [runs, tasks, steps] at every step, smoothed, with its interval."""
+    smooth = moving_average(np.asarray(scores, np.float64), window)
+    estimates = [
+        estimate(smooth[..., i], statistic, repetitions, seed=seed) for i in range(smooth.shape[-1])
+    ]
+    return Curve(np.asarray(steps), *(np.array(part) for part in zip(*estimates, strict=True)))

@@ -1,0 +1,113 @@
+"""Logs beside a run's own files: TensorBoard, Weights & Biases."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from umdqn.runs.callbacks import Callback
+from umdqn.runs.config import Config
+from umdqn.runs.fields import to_dict
+from umdqn.types import UmdqnError, unknown
+
+
+def _scalars(record: dict[str, Any]) -> dict[str, float]:
+    """The numbers of a line of metrics, without those that say whose they are."""
+    return {
+        name: value
+        for name, value in record.items()
+        if name not in ("step", "seed") and value is not None
+    }
+
+
+class TensorBoard(Callback):
+    """Event files in `tensorboard/` under the run, one series a seed."""
+
+    def __init__(self) -> None:
+        self._module = _needed("tensorboardX", "tensorboard")
+        self._writers: dict[int, Any] = {}
+
+    def on_start(self, path: Path, config: Config, step: int) -> None:
+        for seed in config.all_seeds:
+            # Whatever a resumed run had logged after its checkpoint is done again.
+            self._writers[seed] = self._module.SummaryWriter(
+                str(path / "tensorboard" / f"seed-{seed}"), purge_step=step + 1 if step else None
+            )
+
+    def on_evaluation(self, step: int, records: Sequence[dict[str, Any]]) -> None:
+        for record in records:
+            for name, value in _scalars(record).items():
+                self._writers[record["seed"]].add_scalar(name, value, step)
+
+    def on_checkpoint(self, step: int, path: Path) -> None:
+        for writer in self._writers.values():
+            writer.flush()
+
+    def on_end(self, status: str) -> None:
+        for writer in self._writers.values():
+            writer.close()
+
+
+class WeightsAndBiases(Callback):
+    """A run of the project `umdqn` at Weights & Biases.
+
+    `WANDB_MODE=offline` keeps it in `wandb/` under the run; the other variables of wandb hold too.
+    """
+
+    def __init__(self) -> None:
+        self._module = _needed("wandb", "wandb")
+        self._run: Any = None
+
+    def on_start(self, path: Path, config: Config, step: int) -> None:
+        # The same run when it is resumed: its name is that of the directory.
+        name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
+        try:
+            self._run = self._module.init(
+                project="umdqn",
+                id=name,
+                name=path.name,
+                dir=str(path),
+                config=to_dict(config),
+                resume="allow",
+                settings=self._module.Settings(silent=True, console="off"),
+            )
+        except Exception as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise UmdqnError(
+                f"log wandb: {reason} (log in with `wandb login`, or set WANDB_MODE=offline)"
+            ) from error
+
+    def on_evaluation(self, step: int, records: Sequence[dict[str, Any]]) -> None:
+        values = {
+            f"{name}/seed-{record['seed']}": value
+            for record in records
+            for name, value in _scalars(record).items()
+        }
+        self._run.log(values, step=step)
+
+    def on_end(self, status: str) -> None:
+        if self._run is not None:
+            self._run.finish(exit_code=0 if status == "finished" else 1)
+
+
+LOGS: dict[str, type[Callback]] = {"tensorboard": TensorBoard, "wandb": WeightsAndBiases}
+"""Logs by name."""
+
+
+def logs(names: Sequence[str]) -> list[Callback]:
+    """Callbacks that log, by their names."""
+    for name in names:
+        if name not in LOGS:
+            raise unknown("log", name, LOGS)
+    return [LOGS[name]() for name in dict.fromkeys(names)]
+
+
+def _needed(module: str, extra: str) -> ModuleType:
+    try:
+        return import_module(module)
+    except ImportError:
+        raise UmdqnError(f"log {extra} needs an extra: pip install 'umdqn[{extra}]'") from None

@@ -1,0 +1,176 @@
+"""Drives a sweep: every job once, whatever dies on the way."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from umdqn.runs import Interrupted, RunDirectory
+from umdqn.runs.files import locked, read_json, write_json
+from umdqn.runs.interrupts import deferred_interrupt
+from umdqn.sweeps.plan import FORMAT, Job
+from umdqn.sweeps.pools import MakePool, Pool
+from umdqn.sweeps.work import Outcome, Place
+from umdqn.types import UmdqnError
+
+_FORMAT_VERSION = 1
+_SECONDS_BETWEEN_LOOKS = 0.2
+# Losses of one job, without a new checkpoint in between, after which it is given up.
+_LOSSES = 5
+
+
+class Running(NamedTuple):
+    """How far a job has come."""
+
+    step: int
+    score: float | None
+
+
+class State(NamedTuple):
+    """A sweep as it is now."""
+
+    jobs: dict[str, Job]
+    running: dict[str, Running]
+    outcomes: dict[str, Outcome]
+
+
+Show = Callable[[State], None]
+
+
+def run_sweep(
+    jobs: Sequence[Job], root: Path, make_pool: MakePool, show: Show = lambda state: None
+) -> dict[str, Outcome]:
+    """Do all jobs of which the directory does not hold the results yet; how each ended.
+
+    Jobs that fail do not stop the others; jobs whose process dies go on from their checkpoint.
+    """
+    _make(root)
+    with locked(root):
+        plan = {"format": FORMAT, "format_version": _FORMAT_VERSION}
+        write_json(root / "sweep.json", plan | {"jobs": [job.to_json() for job in jobs]})
+        place = Place(root)
+        outcomes = {job.name: Outcome("finished") for job in jobs if _finished(job, place)}
+        todo = [job for job in jobs if job.name not in outcomes]
+        for job in todo:
+            write_json(place.job(job.name), job.to_json())
+        if todo:
+            pool = make_pool(root)
+            try:
+                _Drive(jobs, place, pool, show, outcomes).run(todo)
+            finally:
+                pool.close()
+        show(State({job.name: job for job in jobs}, {}, outcomes))
+        return outcomes
+
+
+def read_plan(root: Path) -> list[Job]:
+    """The jobs of the sweep in a directory."""
+    path = root / "sweep.json"
+    if not path.is_file():
+        raise UmdqnError(f"{root} is not a sweep: it has no sweep.json")
+    data = read_json(path)
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise UmdqnError(f"{path} does not describe a umdqn sweep")
+    if data.get("format_version") != _FORMAT_VERSION:
+        found = data.get("format_version")
+        raise UmdqnError(f"{path} has format version {found!r}; this umdqn reads {_FORMAT_VERSION}")
+    try:
+        return [Job.from_json(job) for job in data["jobs"]]
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise UmdqnError(f"{path} is corrupt: {error!r}") from error
+
+
+def _make(root: Path) -> None:
+    """Make the directory of a sweep; one that holds something else is never touched."""
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        foreign = any(root.iterdir()) and not (root / "sweep.json").exists()
+        # A driver that was killed at its start leaves these.
+        foreign = foreign and not {p.name for p in root.iterdir()} <= {"jobs", "runs", "lock"}
+        if foreign:
+            raise UmdqnError(f"--out {root}: not empty, and not a sweep")
+        for name in ("jobs", "runs"):
+            (root / name).mkdir(exist_ok=True)
+    except OSError as error:
+        raise UmdqnError(f"--out {root}: cannot make it: {error.strerror}") from error
+
+
+def _finished(job: Job, place: Place) -> bool:
+    directory = RunDirectory(place.run(job.name))
+    if not directory.manifest_path.exists():
+        return False
+    config, _, manifest = directory.read_manifest()
+    return config == job.config and manifest["status"] == "finished"
+
+
+class _Drive:
+    """One pass over the jobs that are left."""
+
+    def __init__(
+        self,
+        jobs: Sequence[Job],
+        place: Place,
+        pool: Pool,
+        show: Show,
+        outcomes: dict[str, Outcome],
+    ):
+        self._jobs = {job.name: job for job in jobs}
+        self._place, self._pool, self._show, self._outcomes = place, pool, show, outcomes
+        self._running: dict[str, Running] = {}
+        self._losses: dict[str, tuple[int, int]] = {}
+
+    def run(self, todo: Sequence[Job]) -> None:
+        waiting = deque(job.name for job in todo)
+        with deferred_interrupt() as interrupted:
+            while waiting or self._running:
+                while waiting and self._pool.free and not interrupted.is_set():
+                    name = waiting.popleft()
+                    self._running[name] = Running(0, None)
+                    self._pool.submit(name)
+                for name, outcome in self._pool.ended().items():
+                    del self._running[name]
+                    if outcome.status == "lost" and self._again(name, interrupted.is_set()):
+                        waiting.appendleft(name)
+                    else:
+                        self._outcomes[name] = self._named(name, outcome)
+                if interrupted.is_set():
+                    self._stop()
+                self._look()
+                time.sleep(_SECONDS_BETWEEN_LOOKS)
+
+    def _again(self, name: str, stopping: bool) -> bool:
+        """Whether a lost job deserves another try: it has come further, or not failed often."""
+        step = (RunDirectory(self._place.run(name)).checkpoints.steps() or [-1])[-1]
+        before, count = self._losses.get(name, (-1, 0))
+        self._losses[name] = (step, count + 1 if step == before else 1)
+        return not stopping and self._losses[name][1] < _LOSSES
+
+    def _named(self, name: str, outcome: Outcome) -> Outcome:
+        if outcome.status != "lost":
+            return outcome
+        step, count = self._losses[name]
+        where = "before its first checkpoint" if step < 0 else f"after its checkpoint {step:,}"
+        return Outcome("failed", f"lost {count} times {where}: {outcome.reason}")
+
+    def _look(self) -> None:
+        for name in self._running:
+            try:
+                note = read_json(self._place.note(name))
+                self._running[name] = Running(int(note["step"]), note["score"])
+            except (UmdqnError, KeyError, TypeError, ValueError):
+                continue
+        self._show(State(self._jobs, dict(self._running), self._outcomes))
+
+    def _stop(self) -> None:
+        """Let all jobs save what they have."""
+        self._pool.interrupt()
+        while self._running:
+            for name in self._pool.ended():
+                del self._running[name]
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        raise Interrupted(
+            f"interrupted; the sweep in {self._place.root} goes on when it is started again"
+        )

@@ -1,0 +1,156 @@
+"""What a sweep consists of: one training for each combination of environment, agent and fields."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import itertools
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from umdqn.runs import Config, configure
+from umdqn.runs.fields import from_dict, override, read_number, to_dict
+from umdqn.types import UmdqnError, check, check_count, unknown
+
+FORMAT = "umdqn-sweep"
+_MAIN_AXES = ("env", "agent", "preset")
+
+
+@dataclasses.dataclass(frozen=True)
+class Sweep:
+    """Axes, each a list of values, and what all trainings share."""
+
+    env: tuple[str, ...]
+    agent: tuple[str, ...]
+    preset: tuple[str, ...] = ("paper",)
+    seeds: int = 1
+    seeds_per_run: int | None = None
+    """Seeds trained by one process: by default all where they share a compiled program, else 1."""
+    axes: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
+    """More axes: fields of the configuration by dotted name."""
+    fields: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Fields that are the same everywhere."""
+
+    def __post_init__(self) -> None:
+        check_count("seeds", self.seeds)
+        if self.seeds_per_run is not None:
+            check_count("seeds_per_run", self.seeds_per_run)
+        for name, values in self._all_axes().items():
+            check(len(values) > 0, name, list(values), "an axis needs at least one value")
+            twice = [value for i, value in enumerate(values) if value in values[:i]]
+            check(not twice, name, list(values), f"{twice[:1]} twice")
+        for name in self.axes:
+            check(name not in self.fields, name, "both", "an axis or a shared field, not both")
+            reserved = name in ("seed", "seeds")
+            check(not reserved, name, "an axis", "the number `seeds` says how many seeds there are")
+
+    def _all_axes(self) -> dict[str, Sequence[Any]]:
+        return {name: getattr(self, name) for name in _MAIN_AXES} | dict(self.axes)
+
+    def jobs(self) -> list[Job]:
+        """Every training of the sweep; mistakes in any of them are found here."""
+        axes = self._all_axes()
+        jobs = []
+        for values in itertools.product(*axes.values()):
+            point = dict(zip(axes, values, strict=True))
+            fields = {**self.fields, **{name: point[name] for name in self.axes}}
+            config = configure(point["env"], point["agent"], point["preset"], fields)
+            # What the environment lacks is better known now than in the middle of the sweep.
+            config.build_agent()
+            jobs += [Job.of(point, each) for each in self._by_seeds(config)]
+        return jobs
+
+    def _by_seeds(self, config: Config) -> list[Config]:
+        per_run = self.seeds_per_run or (self.seeds if config.compiled else 1)
+        first, stop = config.seed, config.seed + self.seeds
+        return [
+            override(config, {"seed": start, "seeds": min(per_run, stop - start)})
+            for start in range(first, stop, per_run)
+        ]
+
+
+class Job(NamedTuple):
+    """One training of a sweep: a run directory."""
+
+    name: str
+    """The same for the same configuration, whatever else the sweep holds."""
+    point: dict[str, Any]
+    """Its place on the axes."""
+    config: Config
+
+    @classmethod
+    def of(cls, point: dict[str, Any], config: Config) -> Job:
+        """The job of a configuration."""
+        data = json.dumps(to_dict(config), sort_keys=True).encode()
+        seeds = f"seed{config.seed}" if config.seeds == 1 else f"seeds{config.seed}"
+        seeds += "" if config.seeds == 1 else f"-{config.seed + config.seeds - 1}"
+        parts = [str(point["env"]), str(point["agent"]), seeds]
+        parts = [re.sub(r"[^A-Za-z0-9.-]+", "-", part) for part in parts]
+        return cls("_".join([*parts, hashlib.sha256(data).hexdigest()[:8]]), point, config)
+
+    def to_json(self) -> dict[str, Any]:
+        """The job as data."""
+        return {"name": self.name, "point": self.point, "config": to_dict(self.config)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Job:
+        """The job of data."""
+        return cls(data["name"], data["point"], from_dict(Config, data["config"]))
+
+
+def read_sweep(path: Path) -> Sweep:
+    """The sweep that a TOML file describes."""
+    try:
+        data = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise UmdqnError(f"cannot read {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UmdqnError(f"{path} is not TOML: {error}") from error
+    try:
+        return sweep_of(data)
+    except UmdqnError as error:
+        raise UmdqnError(f"{path}: {error}") from error
+
+
+def sweep_of(data: Mapping[str, Any]) -> Sweep:
+    """The sweep of parsed data, checked key by key."""
+    known = [field.name for field in dataclasses.fields(Sweep)]
+    for key in data:
+        if key not in known:
+            raise unknown("key", key, known)
+    given = dict(data)
+    for name in ("env", "agent"):
+        check(name in given, name, None, "a sweep needs it: a name or a list of names")
+    for name in _MAIN_AXES:
+        if name in given:
+            given[name] = _names(name, given[name])
+    for name in ("seeds", "seeds_per_run"):
+        if name in given:
+            given[name] = read_number(name, int, given[name])
+    for name in ("axes", "fields"):
+        table = given.get(name, {})
+        check(isinstance(table, Mapping), name, table, "a table of fields")
+        given[name] = _flat(table)
+    for name, values in given["axes"].items():
+        check(isinstance(values, list), f"axes.{name}", values, "a list of values")
+    return Sweep(**given)
+
+
+def _names(field: str, value: Any) -> tuple[str, ...]:
+    values = [value] if isinstance(value, str) else value
+    good = isinstance(values, list | tuple) and all(isinstance(one, str) for one in values)
+    check(good, field, value, "a name or a list of names")
+    return tuple(values)
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Dotted names of nested tables: TOML reads `metric.kappa` as a table `metric`."""
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        inner = isinstance(value, Mapping)
+        flat |= _flat(value, f"{prefix}{name}.") if inner else {prefix + name: value}
+    return flat

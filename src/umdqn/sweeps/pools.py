@@ -1,0 +1,193 @@
+"""Where the jobs of a sweep run: processes of this machine, or a Ray cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, NamedTuple, Protocol
+
+from umdqn.loops import available_cores
+from umdqn.sweeps.work import Outcome, work
+from umdqn.types import UmdqnError
+
+
+class Pool(Protocol):
+    """Runs jobs side by side."""
+
+    @property
+    def free(self) -> int:
+        """How many more jobs can start now."""
+        ...
+
+    def submit(self, name: str) -> None:
+        """Start a job."""
+        ...
+
+    def ended(self) -> dict[str, Outcome]:
+        """The jobs that have ended since the last call."""
+        ...
+
+    def interrupt(self) -> None:
+        """Ask all jobs to save and stop."""
+        ...
+
+    def close(self) -> None:
+        """Stop whatever still runs."""
+        ...
+
+
+class _Child(NamedTuple):
+    process: subprocess.Popen[bytes]
+    core: int
+    errors: IO[bytes]
+
+
+class LocalPool:
+    """One process a job, one core a process."""
+
+    def __init__(self, root: Path, workers: int | None = None):
+        self._root = root
+        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+        count = workers or available_cores()
+        self._cores = [cores[i % len(cores)] if cores else -1 for i in range(count)]
+        self._children: dict[str, _Child] = {}
+
+    @property
+    def free(self) -> int:
+        return len(self._cores)
+
+    def submit(self, name: str) -> None:
+        core = self._cores.pop()
+        errors = tempfile.TemporaryFile()  # noqa: SIM115
+        process = subprocess.Popen(
+            [sys.executable, "-m", "umdqn.sweeps.work", str(self._root), name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            # Ctrl-C reaches the driver alone, which passes it on.
+            start_new_session=True,
+        )
+        if core >= 0:
+            # Too late for a process that has ended already.
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(process.pid, {core})
+        self._children[name] = _Child(process, core, errors)
+
+    def ended(self) -> dict[str, Outcome]:
+        over = {n: child for n, child in self._children.items() if child.process.poll() is not None}
+        for name, child in over.items():
+            del self._children[name]
+            self._cores.append(child.core)
+        return {name: _outcome(child) for name, child in over.items()}
+
+    def interrupt(self) -> None:
+        for child in self._children.values():
+            child.process.send_signal(signal.SIGINT)
+
+    def close(self) -> None:
+        for child in self._children.values():
+            child.process.kill()
+            child.process.wait()
+        self._children.clear()
+
+
+def _outcome(child: _Child) -> Outcome:
+    """What a process that has ended says of itself, or why it says nothing."""
+    assert child.process.stdout is not None
+    assert child.process.stdin is not None
+    said = child.process.stdout.read().decode(errors="replace").splitlines()
+    child.process.stdout.close()
+    child.process.stdin.close()
+    child.errors.seek(0)
+    complaints = child.errors.read().decode(errors="replace").splitlines()
+    child.errors.close()
+    try:
+        return Outcome(**json.loads(said[-1]))
+    except (IndexError, ValueError, TypeError):
+        code = child.process.returncode
+        cause = f"signal {-code}" if code < 0 else f"exit code {code}"
+        last = f": {complaints[-1]}" if complaints else ""
+        return Outcome("lost", f"its process ended with {cause}{last}")
+
+
+class RayPool:
+    """One task a job, one CPU a task, on a Ray cluster whose nodes share the file system."""
+
+    def __init__(self, root: Path, address: str):
+        self._ray = _ray()
+        self._root = root.resolve()
+        self._connect(address)
+        remote = self._ray.remote(max_retries=0, max_calls=1, num_cpus=1)
+        self._work: Any = remote(_work_on_ray)
+        self._tasks: dict[Any, str] = {}
+
+    def _connect(self, address: str) -> None:
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+        if address == "local":
+            # Nobody else on the network needs to see a cluster of one machine.
+            options |= {
+                "address": "local",
+                "include_dashboard": False,
+                "_node_ip_address": "127.0.0.1",
+                "num_cpus": available_cores(),
+            }
+        else:
+            options |= {"address": address}
+        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+        try:
+            self._ray.init(**options)
+        except Exception as error:
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise UmdqnError(f"--ray {address}: cannot reach a Ray cluster: {reason}") from error
+
+    @property
+    def free(self) -> int:
+        # Two tasks a CPU keep every node busy; Ray holds back what does not fit.
+        cpus = int(self._ray.cluster_resources().get("CPU", 0))
+        return max(2 * max(cpus, 1) - len(self._tasks), 0)
+
+    def submit(self, name: str) -> None:
+        self._tasks[self._work.remote(str(self._root), name)] = name
+
+    def ended(self) -> dict[str, Outcome]:
+        if not self._tasks:
+            return {}
+        done, _ = self._ray.wait(list(self._tasks), num_returns=len(self._tasks), timeout=0)
+        return {self._tasks.pop(task): self._result(task) for task in done}
+
+    def _result(self, task: Any) -> Outcome:
+        try:
+            return Outcome(**self._ray.get(task))
+        except self._ray.exceptions.RayError as error:
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+            return Outcome("lost", reason)
+
+    def interrupt(self) -> None:
+        for task in self._tasks:
+            self._ray.cancel(task, force=True)
+
+    def close(self) -> None:
+        self._ray.shutdown()
+
+
+def _work_on_ray(root: str, name: str) -> dict[str, str]:
+    return work(Path(root), name)._asdict()
+
+
+def _ray() -> Any:
+    try:
+        import ray
+        import ray.exceptions
+    except ImportError:
+        raise UmdqnError("--ray needs an extra: pip install 'umdqn[ray]'") from None
+    return ray
+
+
+MakePool = Callable[[Path], Pool]

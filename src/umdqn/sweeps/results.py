@@ -1,0 +1,66 @@
+"""What a sweep has found: the metrics of all its finished runs as one table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from umdqn.runs import RunDirectory
+from umdqn.runs.files import write_bytes
+from umdqn.sweeps.driver import read_plan
+from umdqn.sweeps.work import Place
+
+Record = dict[str, Any]
+
+
+def collect(root: Path) -> list[Record]:
+    """One record for each evaluation of each seed, with its place on the axes.
+
+    Of the jobs that are finished, in the order of the plan; the same whatever happened on the way.
+    """
+    place = Place(root)
+    records = []
+    for job in read_plan(root):
+        directory = RunDirectory(place.run(job.name))
+        if not directory.manifest_path.exists():
+            continue
+        _, _, manifest = directory.read_manifest()
+        if manifest["status"] == "finished":
+            records += [{**job.point, **line} for line in directory.read_metrics()]
+    return records
+
+
+def write_results(root: Path) -> list[Path]:
+    """Write the table as CSV and JSON lines; the files written."""
+    records = collect(root)
+    columns = list(dict.fromkeys(name for record in records for name in record))
+    text = io.StringIO(newline="")
+    table = csv.DictWriter(text, columns)
+    table.writeheader()
+    table.writerows(records)
+    lines = "".join(json.dumps(record) + "\n" for record in records)
+    written = [root / "results.csv", root / "results.jsonl"]
+    write_bytes(written[0], text.getvalue().encode())
+    write_bytes(written[1], lines.encode())
+    return written
+
+
+def final(records: Sequence[Record]) -> list[Record]:
+    """The last record of every seed of every point."""
+    last: dict[str, Record] = {}
+    for record in records:
+        seed = {name: value for name, value in record.items() if name in axes_of(records)}
+        key = json.dumps(seed | {"seed": record["seed"]}, sort_keys=True)
+        if key not in last or record["step"] >= last[key]["step"]:
+            last[key] = record
+    return list(last.values())
+
+
+def axes_of(records: Sequence[Record]) -> list[str]:
+    """Names of the axes: what stands before the seed and the step."""
+    names = list(records[0]) if records else []
+    return names[: names.index("step")] if "step" in names else names

@@ -1,0 +1,123 @@
+"""One training of a sweep, as a process of its own does it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from umdqn.loops import keep_compiled_programs
+from umdqn.runs import Callback, Config, Interrupted, Report, train_once
+from umdqn.runs.files import Busy, read_json
+from umdqn.sweeps.plan import Job
+from umdqn.types import UmdqnError
+
+# How long the process of a driver that was killed may take to go.
+_PATIENCE = 60.0
+_SECONDS_BETWEEN_NOTES = 1.0
+
+
+class Outcome(NamedTuple):
+    """How a training ended."""
+
+    status: str
+    """`finished`, `failed` (it would fail again), `interrupted`, or `lost` (its process died)."""
+    reason: str = ""
+
+
+class Place(NamedTuple):
+    """Where a sweep keeps a job."""
+
+    root: Path
+
+    def job(self, name: str) -> Path:
+        """What is to be done."""
+        return self.root / "jobs" / f"{name}.json"
+
+    def run(self, name: str) -> Path:
+        """The run directory."""
+        return self.root / "runs" / name
+
+    def note(self, name: str) -> Path:
+        """How far it has come; lost without harm."""
+        return self.root / "jobs" / f"{name}.progress"
+
+
+class Note(Callback):
+    """Writes down how far a run has come, for whoever shows the sweep."""
+
+    def __init__(self, path: Path):
+        self._path = path
+        self._last = -float("inf")
+
+    def on_start(self, path: Path, config: Config, step: int) -> None:
+        self._write(step, None)
+
+    def on_chunk(self, report: Report) -> None:
+        if time.monotonic() - self._last >= _SECONDS_BETWEEN_NOTES:
+            self._write(report.step, report.score)
+
+    def on_evaluation(self, step: int, records: Sequence[dict[str, Any]]) -> None:
+        self._write(step, sum(record["return_mean"] for record in records) / len(records))
+
+    def _write(self, step: int, score: float | None) -> None:
+        self._last = time.monotonic()
+        temporary = self._path.with_suffix(".new")
+        temporary.write_text(json.dumps({"step": step, "score": score}))
+        os.replace(temporary, self._path)
+
+
+def work(root: Path, name: str) -> Outcome:
+    """Do a job, or what is left of it."""
+    place = Place(root)
+    try:
+        job = Job.from_json(read_json(place.job(name)))
+        keep_compiled_programs()
+        _train(job, place)
+    except Interrupted as error:
+        return Outcome("interrupted", str(error))
+    except UmdqnError as error:
+        return Outcome("failed", str(error))
+    except MemoryError:
+        return Outcome("failed", "out of memory")
+    except Exception as error:
+        # A mistake of ours; the sweep goes on without it.
+        return Outcome("failed", f"{type(error).__name__}: {error}".splitlines()[0])
+    return Outcome("finished")
+
+
+def _train(job: Job, place: Place) -> None:
+    """Train once nobody else does: a process whose driver was killed may still be there."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            train_once(job.config, place.run(job.name), [Note(place.note(job.name))])
+            return
+        except Busy:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
+
+
+def main() -> None:
+    """Do the job that the command line names; the outcome is the last line of the output."""
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    outcome = work(Path(sys.argv[1]), sys.argv[2])
+    print(json.dumps(outcome._asdict()), flush=True)
+    # Threads of libraries have nothing more to say.
+    os._exit(0)
+
+
+def _die_with_parent() -> None:
+    """Whoever started this process holds the other end of its input."""
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
