@@ -19,7 +19,7 @@ FLOW = (
     "analysis",
 )
 SIDE = {"envs": {"types"}}
-TOP = {"cli", "commands", "progress", "tables", "__init__"}
+TOP = {"cli", "commands", "sweep_commands", "progress", "tables", "__init__"}
 FILES = sorted(ROOT.rglob("*.py"))
 
 

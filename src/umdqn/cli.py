@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn, get_args, get_origin
 
-from umdqn import commands
+from umdqn import commands, sweep_commands
 from umdqn.types import Domain, Notice, UmdqnError, unknown
 
 _INTERRUPTED = 130
@@ -75,7 +75,8 @@ def _parser() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
 
     def command(name: str, help: str) -> argparse.ArgumentParser:
         sub = subparsers.add_parser(name, help=help, description=help, allow_abbrev=False)
-        sub.set_defaults(run=getattr(commands, name))
+        where = sweep_commands if hasattr(sweep_commands, name) else commands
+        sub.set_defaults(run=getattr(where, name))
         return sub
 
     _add_train(command("train", "Train an agent; writes a run directory."))
@@ -104,6 +105,14 @@ def _parser() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
     study.add_argument("--steps", help="steps a seed (default: those of the study)")
     study.add_argument("--only", nargs="+", metavar="SECTION", help="sections (default: all)")
     _add_sweep(command("sweep", "Train many runs: environments x agents x fields x seeds."))
+    reproduce = command("reproduce", "Make the figures and tables of the paper.")
+    reproduce.add_argument(
+        "names", nargs="*", metavar="NAME", help="laws, laws-baselines, curves, comparison"
+    )
+    reproduce.add_argument("--scale", default="smoke", help="smoke (default), short or paper")
+    reproduce.add_argument("--env", nargs="+", default=[], help="some environments only")
+    reproduce.add_argument("--out", required=True, type=Path, help="directory; nothing is redone")
+    _add_workers(reproduce)
     command("agents", "List the agents.")
     command("envs", "List the environments.")
     return parser, dict(subparsers.choices)
@@ -125,9 +134,13 @@ def _add_sweep(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", help="seeds of each (default 1)")
     parser.add_argument("--seeds-per-run", help="seeds that one process trains")
     parser.add_argument("--out", required=True, type=Path, help="directory; what is there is kept")
+    _add_workers(parser)
+    _add_fields(parser, ("env", "agent", "preset", "seeds"))
+
+
+def _add_workers(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", help="processes at a time (default: one a core)")
     parser.add_argument("--ray", metavar="ADDRESS", help="run on a Ray cluster; local starts one")
-    _add_fields(parser, ("env", "agent", "preset", "seeds"))
 
 
 def _add_train(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ def train(options: argparse.Namespace) -> None:
     from umdqn.progress import TrainingDisplay
     from umdqn.runs import configure, logs, train_config
 
-    overrides = _fields(options)
+    overrides = fields(options)
     if options.resume is not None:
         return _resume(options, overrides)
     config = configure(
@@ -30,7 +30,7 @@ def train(options: argparse.Namespace) -> None:
     print(run.path)
 
 
-def _fields(options: argparse.Namespace) -> dict[str, Any]:
+def fields(options: argparse.Namespace) -> dict[str, Any]:
     """The fields of the configuration that were given."""
     prefix = "field:"
     return {
@@ -154,53 +154,6 @@ def study(options: argparse.Namespace) -> None:
         print(path)
     if failed:
         raise UmdqnError(f"{len(failed)} of {len(todo)} cases failed: {'; '.join(failed)}")
-
-
-def sweep(options: argparse.Namespace) -> None:
-    """Train many runs."""
-    from pathlib import Path
-
-    from umdqn.analysis import summary_table
-    from umdqn.progress import SweepDisplay
-    from umdqn.runs.fields import read_number
-    from umdqn.sweeps import LocalPool, Pool, RayPool, collect, run_sweep, write_results
-    from umdqn.types import check_count
-
-    workers = None if options.workers is None else read_number("workers", int, options.workers)
-    check_count("workers", 1 if workers is None else workers)
-    jobs = _sweep_of(options).jobs()
-
-    def make_pool(root: Path) -> Pool:
-        return RayPool(root, options.ray) if options.ray else LocalPool(root, workers)
-
-    with SweepDisplay() as display:
-        outcomes = run_sweep(jobs, options.out, make_pool, display.show)
-    written = write_results(options.out)
-    print_table(*summary_table(collect(options.out)))
-    for path in written:
-        print(path)
-    failed = [f"{name} ({out.reason})" for name, out in outcomes.items() if out.status == "failed"]
-    if failed:
-        raise UmdqnError(f"{len(failed)} of {len(jobs)} runs failed: {'; '.join(failed)}")
-
-
-def _sweep_of(options: argparse.Namespace) -> Any:
-    """The sweep of a file, or of options."""
-    from umdqn.sweeps import read_sweep, sweep_of
-
-    given = {
-        name: getattr(options, name)
-        for name in ("env", "agent", "preset", "seeds", "seeds_per_run")
-        if getattr(options, name) is not None
-    }
-    fields = _fields(options)
-    axes = {name: values for name, *values in options.vary}
-    if options.file is None:
-        return sweep_of({**given, "axes": axes, "fields": fields})
-    also = [*given, *fields, *axes]
-    if also:
-        raise UmdqnError(f"a sweep is described by a file or by options, not both: {also[0]!r}")
-    return read_sweep(options.file)
 
 
 def agents(options: argparse.Namespace) -> None:

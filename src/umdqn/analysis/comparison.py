@@ -29,26 +29,38 @@ def summary_table(records: Sequence[Record]) -> tuple[list[str], list[list[str]]
 
 
 class Scores(NamedTuple):
-    """Normalised scores of several algorithms on the same tasks."""
+    """Returns of several algorithms on several tasks."""
 
     tasks: list[str]
     steps: dict[str, np.ndarray]
     """Steps of the evaluations, by task."""
     raw: dict[str, dict[str, np.ndarray]]
     """Returns [runs, evaluations] by algorithm and task."""
-    bounds: dict[str, tuple[float, float]]
-    """Returns that count as 0 and as 1, by task."""
 
     @property
     def algorithms(self) -> list[str]:
         """Names of the algorithms."""
         return list(self.raw)
 
+    @property
+    def common(self) -> list[str]:
+        """The tasks that every algorithm was tried on: those on which they can be compared."""
+        return [task for task in self.tasks if all(task in of for of in self.raw.values())]
+
+    def bounds(self, task: str) -> tuple[float, float]:
+        """Returns that count as 0 and as 1: the worst and the best final one of any run."""
+        ends = np.concatenate([self.raw[name][task][:, -1] for name in self.algorithms])
+        low, high = float(ends.min()), float(ends.max())
+        return low, high if high > low else low + 1.0
+
     def normalised(self, algorithm: str) -> np.ndarray:
-        """Final scores [runs, tasks]."""
+        """Final scores [runs, tasks] on the common tasks."""
+        counts = {task: len(self.raw[algorithm][task]) for task in self.common}
+        if len(set(counts.values())) != 1:
+            raise UmdqnError(f"{algorithm} needs as many seeds on every environment: {counts}")
         columns = []
-        for task in self.tasks:
-            low, high = self.bounds[task]
+        for task in self.common:
+            low, high = self.bounds(task)
             columns.append((self.raw[algorithm][task][:, -1] - low) / (high - low))
         return np.stack(columns, axis=1)
 
@@ -66,44 +78,31 @@ class Scores(NamedTuple):
         """Places of the algorithms on every task by mean final return; equals share the better."""
         means = {
             task: {name: self.raw[name][task][:, -1].mean() for name in self.algorithms}
-            for task in self.tasks
+            for task in self.common
         }
         return {
             name: {
-                task: 1 + sum(other > means[task][name] for other in means[task].values())
-                for task in self.tasks
+                task: 1 + sum(bool(other > of_task[name]) for other in of_task.values())
+                for task, of_task in means.items()
             }
             for name in self.algorithms
         }
 
 
 def scores_of(records: Sequence[Record]) -> Scores:
-    """Scores by algorithm and task; 0 and 1 are the worst and best final return on a task."""
+    """The returns of all evaluations, by algorithm and task."""
     found: dict[str, dict[str, dict[int, dict[int, float]]]] = {}
     for record in records:
-        of_task = found.setdefault(record["agent"], {}).setdefault(record["env"], {})
+        of_task = found.setdefault(record["env"], {}).setdefault(record["agent"], {})
         of_task.setdefault(record["seed"], {})[record["step"]] = record["return_mean"]
-    tasks = [
-        t for t in dict.fromkeys(r["env"] for r in records) if all(t in a for a in found.values())
-    ]
-    if not tasks:
-        raise UmdqnError("no environment has results of every agent")
-    steps, raw, bounds = {}, {name: {} for name in found}, {}
-    for task in tasks:
-        evaluated = [set(s) for agent in found.values() for s in agent[task].values()]
+    steps: dict[str, np.ndarray] = {}
+    raw: dict[str, dict[str, np.ndarray]] = {record["agent"]: {} for record in records}
+    for task, agents in found.items():
+        evaluated = [set(run) for runs in agents.values() for run in runs.values()]
         common = sorted(set.intersection(*evaluated))
+        if not common:
+            raise UmdqnError(f"the runs on {task} were never evaluated at the same step")
         steps[task] = np.array(common)
-        for name, agent in found.items():
-            raw[name][task] = np.array([[s[step] for step in common] for s in agent[task].values()])
-        ends = np.concatenate([raw[name][task][:, -1] for name in found])
-        low, high = float(ends.min()), float(ends.max())
-        bounds[task] = (low, high if high > low else low + 1.0)
-    _check_equal_runs(raw)
-    return Scores(tasks, steps, raw, bounds)
-
-
-def _check_equal_runs(raw: dict[str, dict[str, np.ndarray]]) -> None:
-    for name, of_tasks in raw.items():
-        counts = {task: len(runs) for task, runs in of_tasks.items()}
-        if len(set(counts.values())) > 1:
-            raise UmdqnError(f"{name} has different numbers of seeds: {counts}")
+        for name, runs in agents.items():
+            raw[name][task] = np.array([[run[step] for step in common] for run in runs.values()])
+    return Scores(list(found), steps, raw)

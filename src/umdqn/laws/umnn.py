@@ -18,9 +18,10 @@ from umdqn.networks import Umnn
 from umdqn.numerics import MonotoneTable
 from umdqn.types import Domain, Key, check
 
-# Beyond the domain G goes on with at least this slope (in units of half the domain), so that mass
-# a network leaves outside stays near the bound instead of spreading to infinity.
-_TAIL_SLOPE = 10.0
+# Beyond the domain G goes on with at least this slope (in units of half the domain): mass that a
+# network leaves outside stays at the bound. Nothing is compared out there: a law that could lie far
+# beyond the domain would be its own Bellman target and never come back.
+_TAIL_SLOPE = 1e3
 
 # Cells of the laws that are looked at: CDFs of sharply trained networks within 1e-4.
 _VIEW_INTERVALS = 800

@@ -96,7 +96,8 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
             "umdqn-c": {"representation.point_scale": 60.0},
             **_FEWER,
         },
-        # Made for policies that work within 100,000 steps.
+        # Made for policies that work within 100,000 steps: values travel one step with every update
+        # of the target network, so that it is updated often.
         "classic-control": {
             "all": {
                 "steps": 100_000,
@@ -105,10 +106,18 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
                 "optimiser.schedule": "cosine",
                 "replay.capacity": 100_000,
                 "replay.batch_size": 64,
-                "target_every": 500,
-                "exploration.end": 0.02,
-                "exploration.decay": 3_000,
+                "update_every": 2,
+                "target_every": 200,
+                "exploration.end": 0.05,
+                "exploration.decay": 5_000,
             },
+            # Nobody climbs the hill by actions that change every step.
+            "MountainCar-v0": {
+                "steps": 200_000,
+                "exploration.decay": 10_000,
+                "exploration.repeat": 15,
+            },
+            "LunarLander-v3": {"steps": 300_000, "exploration.decay": 15_000},
             **_PAPER,
         },
     },

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol
@@ -45,26 +45,22 @@ class Pool(Protocol):
 
 class _Child(NamedTuple):
     process: subprocess.Popen[bytes]
-    core: int
     errors: IO[bytes]
 
 
 class LocalPool:
-    """One process a job, one core a process."""
+    """One process a job, by default as many as there are cores."""
 
     def __init__(self, root: Path, workers: int | None = None):
         self._root = root
-        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-        count = workers or available_cores()
-        self._cores = [cores[i % len(cores)] if cores else -1 for i in range(count)]
+        self._workers = workers or available_cores()
         self._children: dict[str, _Child] = {}
 
     @property
     def free(self) -> int:
-        return len(self._cores)
+        return self._workers - len(self._children)
 
     def submit(self, name: str) -> None:
-        core = self._cores.pop()
         errors = tempfile.TemporaryFile()  # noqa: SIM115
         process = subprocess.Popen(
             [sys.executable, "-m", "umdqn.sweeps.work", str(self._root), name],
@@ -74,17 +70,12 @@ class LocalPool:
             # Ctrl-C reaches the driver alone, which passes it on.
             start_new_session=True,
         )
-        if core >= 0:
-            # Too late for a process that has ended already.
-            with contextlib.suppress(OSError):
-                os.sched_setaffinity(process.pid, {core})
-        self._children[name] = _Child(process, core, errors)
+        self._children[name] = _Child(process, errors)
 
     def ended(self) -> dict[str, Outcome]:
         over = {n: child for n, child in self._children.items() if child.process.poll() is not None}
-        for name, child in over.items():
+        for name in over:
             del self._children[name]
-            self._cores.append(child.core)
         return {name: _outcome(child) for name, child in over.items()}
 
     def interrupt(self) -> None:
@@ -142,7 +133,10 @@ class RayPool:
             options |= {"address": address}
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         try:
-            self._ray.init(**options)
+            with warnings.catch_warnings():
+                # Ray starts its processes at once, before anything of JAX's could be in the way.
+                warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+                self._ray.init(**options)
         except Exception as error:
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise UmdqnError(f"--ray {address}: cannot reach a Ray cluster: {reason}") from error

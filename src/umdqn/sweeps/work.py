@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from umdqn.loops import keep_compiled_programs
 from umdqn.runs import Callback, Config, Interrupted, Report, train_once
@@ -75,6 +78,7 @@ class Note(Callback):
 def work(root: Path, name: str) -> Outcome:
     """Do a job, or what is left of it."""
     place = Place(root)
+    core = claim_core()
     try:
         job = Job.from_json(read_json(place.job(name)))
         keep_compiled_programs()
@@ -88,7 +92,38 @@ def work(root: Path, name: str) -> Outcome:
     except Exception as error:
         # A mistake of ours; the sweep goes on without it.
         return Outcome("failed", f"{type(error).__name__}: {error}".splitlines()[0])
+    finally:
+        if core is not None:
+            core.close()
     return Outcome("finished")
+
+
+def claim_core() -> IO[bytes] | None:
+    """Run on one core that no other job of this machine has, until the file returned is closed.
+
+    Jobs side by side do not get in each other's way, and the sums of compiled programs do not
+    depend on how many cores there are.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    folder = Path(tempfile.gettempdir()) / f"umdqn-cores-{os.getuid()}"
+    cores = sorted(os.sched_getaffinity(0))
+    claim: IO[bytes] | None = None
+    chosen = cores[os.getpid() % len(cores)]
+    with contextlib.suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        for core in cores:
+            claim = (folder / str(core)).open("wb")
+            try:
+                fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                claim.close()
+                claim = None
+                continue
+            chosen = core
+            break
+    os.sched_setaffinity(0, {chosen})
+    return claim
 
 
 def _train(job: Job, place: Place) -> None:

@@ -1,0 +1,137 @@
+"""Figures of learning curves and of comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from umdqn.analysis.comparison import Scores
+from umdqn.analysis.figures import COLOURS
+from umdqn.analysis.statistics import (
+    STATISTICS,
+    mean,
+    performance_profile,
+    probability_of_improvement,
+    profile_band,
+    sample_efficiency,
+)
+
+_WINDOW = 5
+_COLUMNS = 3
+_STYLES = ("-", "--")
+
+
+def _style(index: int) -> dict[str, Any]:
+    """A colour, and a dash where colours come round again."""
+    return {
+        "color": COLOURS[index % len(COLOURS)],
+        "linestyle": _STYLES[index // len(COLOURS) % len(_STYLES)],
+    }
+
+
+def curves_figure(scores: Scores, algorithms: Sequence[str], title: str) -> Figure:
+    """One panel a task: the mean return over seeds, a moving average, with its 95% band."""
+    count = len(scores.tasks)
+    columns = min(count, _COLUMNS)
+    rows = -(-count // columns)
+    figure, axes = plt.subplots(
+        rows,
+        columns,
+        figsize=(4.6 * columns, 3.3 * rows + 0.9),
+        layout="constrained",
+        squeeze=False,
+    )
+    for task, axis in zip(scores.tasks, axes.flat, strict=False):
+        for index, algorithm in enumerate(algorithms):
+            if task not in scores.raw[algorithm]:
+                continue
+            runs = scores.raw[algorithm][task][:, None, :]
+            curve = sample_efficiency(scores.steps[task], runs, mean, window=_WINDOW)
+            style = _style(index)
+            axis.plot(curve.steps, curve.value, linewidth=1.5, label=algorithm, **style)
+            axis.fill_between(
+                curve.steps, curve.low, curve.high, color=style["color"], alpha=0.15, linewidth=0
+            )
+        axis.set_title(task)
+        axis.set_xlabel("steps")
+        axis.set_ylabel("return of an episode")
+        axis.grid(alpha=0.25)
+    for axis in axes.flat[count:]:
+        axis.set_visible(False)
+    _legend(figure, axes.flat[0])
+    figure.suptitle(title)
+    return figure
+
+
+def aggregates_figure(scores: Scores, title: str) -> Figure:
+    """Every statistic over all tasks, with its interval."""
+    figure, axes = plt.subplots(
+        1, len(STATISTICS), figsize=(13, 1.2 + 0.38 * len(scores.algorithms)), layout="constrained"
+    )
+    aggregates = scores.aggregates()
+    places = np.arange(len(scores.algorithms))
+    for axis, statistic in zip(axes, STATISTICS, strict=True):
+        for place, (_, values) in zip(places, aggregates.items(), strict=True):
+            value, low, high = values[statistic]
+            colour = _style(int(place))["color"]
+            axis.barh(place, high - low, left=low, height=0.6, color=colour, alpha=0.45)
+            axis.plot([value, value], [place - 0.3, place + 0.3], color="black", linewidth=1.5)
+        axis.set_title(statistic)
+        axis.set_yticks(places, scores.algorithms if axis is axes[0] else [""] * len(places))
+        axis.invert_yaxis()
+        axis.grid(alpha=0.25, axis="x")
+    figure.suptitle(title)
+    return figure
+
+
+def profiles_figure(scores: Scores, title: str) -> Figure:
+    """Share of runs above every normalised score."""
+    figure, axis = plt.subplots(figsize=(7, 4.4), layout="constrained")
+    thresholds = np.linspace(0, 1, 101)
+    for index, algorithm in enumerate(scores.algorithms):
+        normalised = scores.normalised(algorithm)
+        style = _style(index)
+        profile = performance_profile(normalised, thresholds)
+        axis.plot(thresholds, profile, linewidth=1.5, label=algorithm, **style)
+        band = profile_band(normalised, thresholds)
+        axis.fill_between(thresholds, *band, color=style["color"], alpha=0.12, linewidth=0)
+    axis.set_xlabel("normalised final return")
+    axis.set_ylabel("share of runs above")
+    axis.grid(alpha=0.25)
+    _legend(figure, axis)
+    axis.set_title(title)
+    return figure
+
+
+def improvement_figure(
+    scores: Scores, ours: Sequence[str], others: Sequence[str], title: str
+) -> Figure:
+    """Probability that one algorithm beats another on a random task, with its interval."""
+    pairs = [(first, second) for first in ours for second in others if first != second]
+    figure, axis = plt.subplots(figsize=(7, 1.4 + 0.27 * len(pairs)), layout="constrained")
+    for place, (first, second) in enumerate(pairs):
+        normalised = scores.normalised(first), scores.normalised(second)
+        value, low, high = probability_of_improvement(*normalised)
+        colour = COLOURS[ours.index(first) % len(COLOURS)]
+        axis.barh(place, high - low, left=low, height=0.6, color=colour, alpha=0.45)
+        axis.plot([value, value], [place - 0.3, place + 0.3], color="black", linewidth=1.5)
+    axis.axvline(0.5, color="grey", linestyle=":")
+    axis.set_yticks(range(len(pairs)), [f"{first} > {second}" for first, second in pairs])
+    axis.invert_yaxis()
+    axis.set_xlim(0, 1)
+    axis.set_xlabel("probability of improvement")
+    axis.grid(alpha=0.25, axis="x")
+    axis.set_title(title)
+    return figure
+
+
+def _legend(figure: Figure, axis: Axes) -> None:
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(
+        handles, labels, loc="outside lower center", ncols=min(len(labels), 8), frameon=False
+    )

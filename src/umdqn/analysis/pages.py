@@ -1,0 +1,110 @@
+"""Tables in Markdown, and reports as one HTML file with everything in it."""
+
+from __future__ import annotations
+
+import base64
+import html
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from umdqn.runs.files import write_bytes
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
+  color: #1a1a1a; background: #fff; }
+h1, h2 { line-height: 1.2; }
+table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
+th, td { padding: 0.25rem 0.75rem; border-bottom: 1px solid #ddd; text-align: left;
+  white-space: nowrap; }
+img { max-width: 100%; height: auto; }
+pre { overflow-x: auto; background: #f6f6f6; padding: 0.75rem; }
+details { margin: 1rem 0; }
+"""
+
+
+class Table(NamedTuple):
+    """A header and rows of text."""
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def markdown(self) -> str:
+        """The table as Markdown."""
+        lines = [list(self.header), ["---"] * len(self.header), *map(list, self.rows)]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+    def html(self) -> str:
+        """The table as HTML."""
+        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in self.header)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+            for row in self.rows
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+class Picture(NamedTuple):
+    """A picture on disk, and what it shows."""
+
+    path: Path
+    caption: str
+
+
+class Section(NamedTuple):
+    """A heading and what stands under it."""
+
+    title: str
+    parts: Sequence[str | Table | Picture]
+
+
+def write_markdown(path: Path, title: str, sections: Sequence[Section]) -> None:
+    """Write a report whose pictures lie beside it."""
+
+    def part(one: str | Table | Picture) -> str:
+        if isinstance(one, Table):
+            return one.markdown()
+        if isinstance(one, Picture):
+            return f"![{one.caption}]({one.path.name})\n\n{one.caption}"
+        return one
+
+    texts = [f"# {title}"]
+    for section in sections:
+        texts += [f"## {section.title}", *map(part, section.parts)]
+    write_bytes(path, ("\n\n".join(texts) + "\n").encode())
+
+
+def write_html(
+    path: Path, title: str, sections: Sequence[Section], details: dict[str, str]
+) -> None:
+    """Write a report that needs no other file; `details` are texts to fold away."""
+
+    def part(one: str | Table | Picture) -> str:
+        if isinstance(one, Table):
+            return one.html()
+        if isinstance(one, Picture):
+            data = base64.b64encode(one.path.read_bytes()).decode()
+            kind = "svg+xml" if one.path.suffix == ".svg" else "png"
+            caption = html.escape(one.caption)
+            source = f"data:image/{kind};base64,{data}"
+            return (
+                f'<figure><img alt="{caption}" src="{source}">'
+                f"<figcaption>{caption}</figcaption></figure>"
+            )
+        return f"<p>{html.escape(one)}</p>"
+
+    body = "".join(
+        f"<h2>{html.escape(section.title)}</h2>" + "".join(map(part, section.parts))
+        for section in sections
+    )
+    body += "".join(
+        f"<details><summary>{html.escape(name)}</summary><pre>{html.escape(text)}</pre></details>"
+        for name, text in details.items()
+    )
+    page = (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>"
+        f"<body><h1>{html.escape(title)}</h1>{body}</body></html>"
+    )
+    write_bytes(path, page.encode())

@@ -1,0 +1,228 @@
+"""The paper's figures and tables by name, from one sweep of trainings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from umdqn.analysis.accuracy import FIGURE_STATE, truth
+from umdqn.analysis.comparison import Scores, scores_of, summary_table
+from umdqn.analysis.curves import (
+    aggregates_figure,
+    curves_figure,
+    improvement_figure,
+    profiles_figure,
+)
+from umdqn.analysis.figures import laws_figure, save_figure
+from umdqn.analysis.pages import Picture, Section, Table, write_html, write_markdown
+from umdqn.analysis.reports import accuracy_report
+from umdqn.analysis.scales import BASELINES, SCALES, UMDQN, jobs_of
+from umdqn.envs.grid_world import STATES
+from umdqn.runs import RunDirectory, load
+from umdqn.runs.fields import to_dict
+from umdqn.runs.files import write_json
+from umdqn.sweeps import Job, Place, collect
+from umdqn.types import UmdqnError, unknown
+
+_GRID = "grid-world"
+_ACCURACY = ("w1", "cramer", "ks", "mean_error", "std_error", "cvar_error", "optimal_actions")
+NAMES = {
+    "laws": "learned against exact laws, the three UMDQNs",
+    "laws-baselines": "learned against exact laws, CDQN, QR-DQN, IQN and FQF",
+    "curves": "learning curves of the three UMDQNs",
+    "comparison": "learning curves, ranks and statistics of all algorithms",
+}
+"""The figures by name."""
+
+
+class Reproduction:
+    """A directory with a sweep and what is drawn from it."""
+
+    def __init__(self, out: Path, scale: str, names: Sequence[str], envs: Sequence[str] = ()):
+        if scale not in SCALES:
+            raise unknown("scale", scale, SCALES)
+        for name in names:
+            if name not in NAMES:
+                raise unknown("figure", name, NAMES)
+        known = [env for part in SCALES[scale] for env in part.envs]
+        for env in envs:
+            if env not in known:
+                raise unknown(f"environment of scale {scale}", env, known)
+        self.out, self.scale = out, scale
+        self.names = tuple(names) or tuple(NAMES)
+        self.envs = tuple(envs) or tuple(known)
+
+    @property
+    def sweep(self) -> Path:
+        """Where the trainings are."""
+        return self.out / "sweep"
+
+    def jobs(self) -> list[Job]:
+        """All trainings that the figures need."""
+        needs = {
+            "laws": ([_GRID], UMDQN),
+            "laws-baselines": ([_GRID], BASELINES[1:]),
+            "curves": (self.envs, UMDQN),
+            "comparison": (self.envs, (*UMDQN, *BASELINES)),
+        }
+        found: dict[str, Job] = {}
+        for name in self.names:
+            found |= {job.name: job for job in jobs_of(self.scale, *needs[name])}
+        return list(found.values())
+
+    def write(self) -> list[Path]:
+        """Draw everything that there are results for; the reports written."""
+        draw: dict[str, Callable[[], Section | None]] = {
+            "laws": lambda: self._laws("laws", UMDQN),
+            "laws-baselines": lambda: self._laws("laws-baselines", BASELINES[1:]),
+            "curves": self._curves,
+            "comparison": self._comparison,
+        }
+        drawn = [draw[name]() for name in self.names]
+        sections = [Section("What was run", [*self._account()]), *filter(None, drawn)]
+        title = f"Distributional RL with UMNN: the paper's study at scale {self.scale}"
+        records = collect(self.sweep)
+        write_json(self.out / "results.json", records)
+        written = [self.out / "report.md", self.out / "report.html", self.out / "results.json"]
+        write_markdown(written[0], title, sections)
+        write_html(written[1], title, sections, self._details())
+        return written
+
+    def _finished(self) -> list[Job]:
+        place = Place(self.sweep)
+
+        def done(job: Job) -> bool:
+            directory = RunDirectory(place.run(job.name))
+            return directory.manifest_path.exists() and (
+                directory.read_manifest()[2]["status"] == "finished"
+            )
+
+        return [job for job in self.jobs() if done(job)]
+
+    def _account(self) -> list[str | Table]:
+        """What was run, in words and numbers."""
+        jobs, place = self._finished(), Place(self.sweep)
+        manifests = [RunDirectory(place.run(job.name)).read_manifest()[2] for job in jobs]
+        if not manifests:
+            raise UmdqnError(f"{self.sweep} holds no finished runs")
+        seconds = sum(manifest.get("seconds", 0.0) for manifest in manifests)
+        versions = ", ".join(f"{name} {v}" for name, v in manifests[0]["versions"].items())
+        rows = [_job_row(job, manifest) for job, manifest in zip(jobs, manifests, strict=True)]
+        header = ["environment", "agent", "preset", "steps", "seeds", "seconds"]
+        return [
+            f"{len(jobs)} of {len(self.jobs())} trainings are finished; they took "
+            f"{seconds / 3600:.2f} hours of one core each. {versions}.",
+            Table(header, rows),
+        ]
+
+    def _details(self) -> dict[str, str]:
+        jobs = self._finished()
+        return {job.name: json.dumps(to_dict(job.config), indent=2) for job in jobs}
+
+    def _picture(self, name: str, figure: Figure, caption: str) -> Picture:
+        """Write a figure twice: to look at, and to print."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        figure.savefig(self.out / f"{name}.svg")
+        save_figure(figure, self.out / f"{name}.png")
+        return Picture(self.out / f"{name}.png", caption)
+
+    def _laws(self, name: str, agents: Sequence[str]) -> Section | None:
+        place = Place(self.sweep)
+        found = {
+            job.config.agent: load(place.run(job.name))
+            for job in self._finished()
+            if job.config.env == _GRID and job.config.agent in agents
+        }
+        if not found:
+            return None
+        run = next(iter(found.values()))
+        exact = truth(run.config.discount)[STATES.index(FIGURE_STATE)]
+        rows = {
+            agent: [run.law(FIGURE_STATE, seed) for seed in run.seeds]
+            for agent, run in found.items()
+        }
+        title = f"Laws of the return at {FIGURE_STATE}, {run.step:,} steps"
+        figure = laws_figure(rows, exact, run.agent.spec.action_names, title)
+        caption = f"{NAMES[name]}: plain lines learned, dotted lines exact."
+        reports = {agent: accuracy_report(run) for agent, run in found.items()}
+        cells = [
+            [agent, *(f"{report[column]:.4f}" for column in _ACCURACY)]
+            for agent, report in reports.items()
+        ]
+        table = Table(["", *_ACCURACY], cells)
+        return Section(name, [self._picture(name, figure, caption), table])
+
+    def _scores(self, agents: Sequence[str]) -> Scores | None:
+        records = [record for record in collect(self.sweep) if record["agent"] in agents]
+        return scores_of(records) if records else None
+
+    def _curves(self) -> Section | None:
+        scores = self._scores(UMDQN)
+        if scores is None:
+            return None
+        figure = curves_figure(scores, scores.algorithms, "Performance of the UMDQN algorithm")
+        return Section("curves", [self._picture("curves", figure, _curve_caption(scores))])
+
+    def _comparison(self) -> Section | None:
+        scores = self._scores((*UMDQN, *BASELINES))
+        if scores is None:
+            return None
+        ours = [name for name in UMDQN if name in scores.algorithms]
+        theirs = [name for name in BASELINES if name in scores.algorithms]
+        normal = "0 and 1 are the worst and the best final return of any run on a task"
+        figures = {
+            "comparison": (
+                curves_figure(scores, scores.algorithms, "All algorithms"),
+                _curve_caption(scores),
+            ),
+            "aggregates": (
+                aggregates_figure(scores, f"{len(scores.common)} environments"),
+                f"Statistics of normalised final returns with 95% intervals; {normal}.",
+            ),
+            "profiles": (
+                profiles_figure(scores, "Performance profiles"),
+                f"Share of runs above a normalised final return; {normal}.",
+            ),
+            "improvement": (
+                improvement_figure(scores, ours, theirs, "UMDQN against the others"),
+                "Probability of a better final return on a random task, with 95% intervals.",
+            ),
+        }
+        pictures = [self._picture(name, *drawn) for name, drawn in figures.items()]
+        ranks = scores.ranks()
+        rank_rows = [
+            [name, *map(str, places.values()), f"{sum(places.values()) / len(places):.2f}"]
+            for name, places in sorted(ranks.items(), key=lambda item: sum(item[1].values()))
+        ]
+        tables = [
+            Table(*summary_table(collect(self.sweep))),
+            Table(["rank", *scores.common, "mean"], rank_rows),
+            Table(
+                ["", *next(iter(scores.aggregates().values()))],
+                [
+                    [name, *(str(value) for value in values.values())]
+                    for name, values in scores.aggregates().items()
+                ],
+            ),
+        ]
+        return Section("comparison", [*pictures, *tables])
+
+
+def _curve_caption(scores: Scores) -> str:
+    runs = {len(of) for tasks in scores.raw.values() for of in tasks.values()}
+    seeds = " or ".join(str(count) for count in sorted(runs))
+    return (
+        f"Mean return of evaluation episodes over {seeds} seeds, moving average over 5 evaluations "
+        "with 95% bootstrap bands."
+    )
+
+
+def _job_row(job: Job, manifest: dict[str, Any]) -> list[str]:
+    config = job.config
+    seeds = ", ".join(map(str, config.all_seeds))
+    seconds = f"{manifest.get('seconds', 0.0):,.0f}"
+    return [config.env, config.agent, config.preset, f"{config.steps:,}", seeds, seconds]

@@ -1,0 +1,116 @@
+"""How much of the paper's study to do: three scales, as data, and how long each takes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from umdqn.loops import available_cores
+from umdqn.runs import Config
+from umdqn.sweeps import Job, Sweep
+
+UMDQN = ("umdqn-kl", "umdqn-c", "umdqn-w")
+BASELINES = ("dqn", "cdqn", "qr-dqn", "iqn", "fqf")
+CLASSIC = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "LunarLander-v3")
+MINATAR = tuple(
+    f"MinAtar/{game}" for game in ("Asterix", "Breakout", "Freeway", "Seaquest", "SpaceInvaders")
+)
+ATARI = ("ALE/Pong", "ALE/Boxing", "ALE/Freeway")
+
+# Seconds from the start of a process to its first step: imports and compiling.
+_START = 12.0
+
+
+class Part(NamedTuple):
+    """Environments that are treated alike."""
+
+    envs: tuple[str, ...]
+    agents: tuple[str, ...]
+    preset: str
+    steps: int
+    seeds: int
+    fields: Mapping[str, Any]
+
+
+def _evaluated(every: int, episodes: int, **more: Any) -> dict[str, Any]:
+    return {"evaluation.every": every, "evaluation.episodes": episodes, **more}
+
+
+_ALL = (*UMDQN, *BASELINES)
+_TINY = {"replay.warmup": 200, "replay.batch_size": 8, "update_every": 8, "target_every": 80}
+# The reference trains 10,000 episodes; these are about as many steps.
+SCALES: dict[str, tuple[Part, ...]] = {
+    "smoke": (
+        Part(("grid-world",), _ALL, "paper", 800, 2, _evaluated(200, 5, **_TINY)),
+        Part(CLASSIC[:2], _ALL, "paper", 600, 2, _evaluated(200, 2, **_TINY)),
+        Part(CLASSIC[2:], UMDQN, "paper", 600, 1, _evaluated(200, 1, **_TINY)),
+        Part(
+            (*MINATAR, *ATARI),
+            UMDQN[1:2],
+            "paper",
+            400,
+            1,
+            _evaluated(200, 1, **{"evaluation.limit": 50, "replay.capacity": 500}, **_TINY),
+        ),
+    ),
+    "short": (
+        Part(("grid-world",), _ALL, "paper", 60_000, 5, _evaluated(2_000, 100)),
+        Part(CLASSIC[:3], _ALL, "tuned", 60_000, 5, _evaluated(2_000, 20)),
+        Part(CLASSIC[3:], _ALL, "tuned", 60_000, 5, _evaluated(5_000, 10)),
+    ),
+    "paper": (
+        Part(("grid-world",), _ALL, "paper", 150_000, 5, _evaluated(5_000, 100)),
+        Part(CLASSIC[:3], _ALL, "paper", 1_000_000, 5, _evaluated(10_000, 50)),
+        Part(CLASSIC[3:], _ALL, "paper", 2_000_000, 5, _evaluated(20_000, 50)),
+        Part(MINATAR, _ALL, "paper", 5_000_000, 5, _evaluated(50_000, 30)),
+        Part(ATARI, _ALL, "paper", 10_000_000, 5, _evaluated(100_000, 10)),
+    ),
+}
+
+
+def jobs_of(scale: str, envs: Iterable[str], agents: Iterable[str]) -> list[Job]:
+    """The trainings of a scale on some environments with some agents."""
+    envs, agents = set(envs), set(agents)
+    jobs = []
+    for part in SCALES[scale]:
+        chosen_envs = tuple(env for env in part.envs if env in envs)
+        chosen_agents = tuple(agent for agent in part.agents if agent in agents)
+        if not chosen_envs or not chosen_agents:
+            continue
+        sweep = Sweep(
+            env=chosen_envs,
+            agent=chosen_agents,
+            preset=(part.preset,),
+            seeds=part.seeds,
+            fields={"steps": part.steps, **part.fields},
+        )
+        jobs += sweep.jobs()
+    return jobs
+
+
+@cache
+def rates() -> dict[str, dict[str, float]]:
+    """Steps a second of one seed on one core, by family and agent, as once measured."""
+    text = files("umdqn.analysis").joinpath("rates.json").read_text()
+    return json.loads(text)["steps_per_second"]
+
+
+def seconds(config: Config) -> float:
+    """About how long a run takes on one core of the machine that the rates are from."""
+    family = rates().get(config.environment().spec.family, rates()["classic-control"])
+    work = config.steps * config.seeds / family.get(config.agent, min(family.values()))
+    # The rates are those of the paper's batches and updates.
+    work *= (config.replay.batch_size / 32) ** 0.7
+    usual = 4 if config.environment().spec.family in ("minatar", "atari") else 1
+    return _START + work * usual / config.update_every
+
+
+def hours(jobs: Iterable[Job], cores: int | None = None) -> float:
+    """About how long jobs take together."""
+    costs = [seconds(job.config) for job in jobs]
+    if not costs:
+        return 0.0
+    return max(sum(costs) / (cores or available_cores()), max(costs)) / 3600

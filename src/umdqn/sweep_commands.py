@@ -1,0 +1,90 @@
+"""The commands that train many runs: reads, calls, prints. Imports wait until they are needed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from umdqn.tables import print_table
+from umdqn.types import UmdqnError, check_count
+
+
+def sweep(options: argparse.Namespace) -> None:
+    """Train many runs."""
+    from umdqn.analysis import summary_table
+    from umdqn.sweeps import collect, write_results
+
+    jobs = _sweep_of(options).jobs()
+    failures = _run(jobs, options.out, options)
+    written = write_results(options.out)
+    print_table(*summary_table(collect(options.out)))
+    for path in written:
+        print(path)
+    _complain(failures, len(jobs))
+
+
+def _sweep_of(options: argparse.Namespace) -> Any:
+    """The sweep of a file, or of options."""
+    from umdqn.commands import fields
+    from umdqn.sweeps import read_sweep, sweep_of
+
+    given = {
+        name: getattr(options, name)
+        for name in ("env", "agent", "preset", "seeds", "seeds_per_run")
+        if getattr(options, name) is not None
+    }
+    shared = fields(options)
+    axes = {name: values for name, *values in options.vary}
+    if options.file is None:
+        return sweep_of({**given, "axes": axes, "fields": shared})
+    also = [*given, *shared, *axes]
+    if also:
+        raise UmdqnError(f"a sweep is described by a file or by options, not both: {also[0]!r}")
+    return read_sweep(options.file)
+
+
+def reproduce(options: argparse.Namespace) -> None:
+    """Make the paper's figures."""
+    from umdqn.analysis import Reproduction, hours
+
+    made = Reproduction(options.out, options.scale, options.names, options.env)
+    jobs = made.jobs()
+    print(
+        f"{len(jobs)} trainings, about {hours(jobs):.1f} hours on this machine if it is as fast as "
+        "the one whose rates are known (umdqn/analysis/rates.json)",
+        file=sys.stderr,
+    )
+    failures = _run(jobs, made.sweep, options)
+    for path in made.write():
+        print(path)
+    _complain(failures, len(jobs))
+
+
+def _run(jobs: list[Any], root: Path, options: argparse.Namespace) -> dict[str, str]:
+    """Do the jobs where the options say; why some failed."""
+    from umdqn.progress import SweepDisplay
+    from umdqn.sweeps import run_sweep
+
+    with SweepDisplay() as display:
+        outcomes = run_sweep(jobs, root, _pool(options), display.show)
+    return {name: end.reason for name, end in outcomes.items() if end.status == "failed"}
+
+
+def _pool(options: argparse.Namespace) -> Callable[[Path], Any]:
+    from umdqn.runs.fields import read_number
+    from umdqn.sweeps import LocalPool, RayPool
+
+    workers = None if options.workers is None else read_number("workers", int, options.workers)
+    check_count("workers", 1 if workers is None else workers)
+    if options.ray:
+        return lambda root: RayPool(root, options.ray)
+    return lambda root: LocalPool(root, workers)
+
+
+def _complain(failures: dict[str, str], jobs: int) -> None:
+    if failures:
+        listed = "; ".join(f"{name} ({reason})" for name, reason in failures.items())
+        raise UmdqnError(f"{len(failures)} of {jobs} runs failed: {listed}")
