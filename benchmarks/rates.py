@@ -18,7 +18,7 @@ from umdqn.envs import CATALOGUE
 from umdqn.runs import configure
 
 OUT = Path(__file__).parents[1] / "src" / "umdqn" / "analysis" / "rates.json"
-SECONDS = 4.0
+SECONDS = 2.0
 FAMILIES = {
     "grid-world": "grid-world",
     "classic-control": "CartPole-v1",

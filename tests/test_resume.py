@@ -16,7 +16,7 @@ import umdqn
 from umdqn.cli import main
 from umdqn.runs import Callback, configure, load, resume, train_config
 from umdqn.runs.directory import RunDirectory
-from umdqn.runs.files import write_bytes
+from umdqn.runs.files import read_sealed, write_bytes, write_sealed
 from umdqn.types import Notice, UmdqnError
 
 # One worker makes the runs that these tests share.
@@ -238,8 +238,8 @@ def test_a_run_that_is_interrupted_at_a_checkpoint_goes_on(finished, tmp_path):
 
 
 def test_a_run_that_was_killed_before_it_said_so_is_finished(run, finished):
-    manifest = json.loads((run.path / "manifest.json").read_text()) | {"status": "running"}
-    (run.path / "manifest.json").write_text(json.dumps(manifest))
+    manifest = run.path / "manifest.json"
+    write_sealed(manifest, read_sealed(manifest) | {"status": "running"})
     assert resume(run.path).manifest["status"] == "finished"
     assert digest(load(run.path)) == digest(finished[0])
     assert digest(resume(run.path, steps=1_200)) == finished[1]

@@ -18,7 +18,7 @@ from umdqn.analysis import accuracy_report, evaluation_report, exact_laws, optim
 from umdqn.analysis.accuracy import Views, compare
 from umdqn.runs import PRESETS, configure, load, train_config
 from umdqn.runs.fields import from_dict, to_dict
-from umdqn.runs.files import write_bytes
+from umdqn.runs.files import read_sealed, write_bytes, write_sealed
 from umdqn.types import UmdqnError
 
 SMALL = {
@@ -210,6 +210,9 @@ def test_a_run_never_overwrites(tmp_path, monkeypatch):
         (lambda run: (run / "manifest.json").write_text("{"), "corrupt: not JSON"),
         (lambda run: (run / "manifest.json").write_text("[]"), "not the manifest of a umdqn run"),
         (lambda run: (run / "manifest.json").unlink(), "has no manifest.json"),
+        (lambda run: (run / "manifest.json").write_text("[" * 100_000), "corrupt: not JSON"),
+        (lambda run: replace(run, '"seeds": 2', '"seeds": 1'), "its checksum is wrong"),
+        (lambda run: replace(run, '"format_version": 2', '"format_version": 1'), "checksum"),
         (lambda run: edit(run, format_version=99), "format version 99"),
         (lambda run: edit(run, config={}), "corrupt"),
         (lambda run: cut(run), "corrupt: its size is wrong"),
@@ -230,8 +233,15 @@ def test_corrupt_and_foreign_directories_are_refused(small_run, tmp_path, spoil,
 
 
 def edit(run, **changes):
+    """Change a manifest as another program could, checksum included."""
     path = run / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    write_sealed(path, read_sealed(path) | changes)
+
+
+def replace(run, old, new):
+    path = run / "manifest.json"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
 
 
 def edit_config(run, **changes):

@@ -7,6 +7,7 @@ import pytest
 
 from umdqn.analysis import SECTIONS, LawsStudy
 from umdqn.cli import main
+from umdqn.runs.files import read_sealed, write_sealed
 
 # One worker trains what these tests share.
 pytestmark = pytest.mark.xdist_group("study")
@@ -65,8 +66,7 @@ def test_a_training_that_was_cut_off_goes_on(study, tmp_path, capsys):
     arguments = [str(copy) if token == str(out) else token for token in arguments]
     (copy / "results" / "direction-umdqn-kl-reverse.json").unlink()
     manifest = copy / "runs" / "direction-umdqn-kl-reverse" / "manifest.json"
-    cut = json.loads(manifest.read_text()) | {"status": "running"}
-    manifest.write_text(json.dumps(cut))
+    write_sealed(manifest, read_sealed(manifest) | {"status": "running"})
     assert main(arguments) == 0
     assert json.loads(manifest.read_text())["status"] == "finished"
     # Nothing that is not a run is ever deleted.
@@ -82,7 +82,7 @@ def test_every_case_is_a_valid_configuration(tmp_path):
     cases = [(section, name) for section in SECTIONS for name in SECTIONS[section]]
     assert all(study.config(SECTIONS[section][name]).seeds == 5 for section, name in cases)
     # Forward KL is the right domain; Cramer on the right domain is the matrix's cell.
-    assert len(cases) == 3 + 10 + 9 + 2 + 6 + 16
+    assert len(cases) == 3 + 10 + 4 + 9 + 2 + 6 + 16
     keys = {study.key(section, name) for section, name in cases}
     assert len(keys) == len(cases) - 2
 

@@ -14,7 +14,7 @@ from umdqn.types import UmdqnError
 def train(options: argparse.Namespace) -> None:
     """Train an agent."""
     from umdqn.progress import TrainingDisplay
-    from umdqn.runs import configure, logs, train_config
+    from umdqn.runs import configure, loggers, train_config
 
     overrides = fields(options)
     if options.resume is not None:
@@ -26,7 +26,7 @@ def train(options: argparse.Namespace) -> None:
         overrides,
     )
     with TrainingDisplay(config) as display:
-        run = train_config(config, options.out, [display, *logs(options.log)])
+        run = train_config(config, options.out, [display, *loggers(options.log)])
     print(run.path)
 
 
@@ -42,7 +42,7 @@ def fields(options: argparse.Namespace) -> dict[str, Any]:
 
 def _resume(options: argparse.Namespace, overrides: dict[str, Any]) -> None:
     from umdqn.progress import TrainingDisplay
-    from umdqn.runs import RunDirectory, logs
+    from umdqn.runs import RunDirectory, loggers
     from umdqn.runs import resume as go_on
     from umdqn.runs.fields import override
 
@@ -56,7 +56,7 @@ def _resume(options: argparse.Namespace, overrides: dict[str, Any]) -> None:
     config, *_ = RunDirectory(options.resume).read_manifest()
     config = config if steps is None else override(config, {"steps": steps})
     with TrainingDisplay(config) as display:
-        run = go_on(options.resume, config.steps, [display, *logs(options.log)])
+        run = go_on(options.resume, config.steps, [display, *loggers(options.log)])
     print(run.path)
 
 

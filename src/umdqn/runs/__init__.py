@@ -3,7 +3,7 @@
 from umdqn.runs.callbacks import Callback, Report
 from umdqn.runs.config import Config, configure
 from umdqn.runs.directory import RunDirectory
-from umdqn.runs.logs import LOGS, logs
+from umdqn.runs.logs import LOGS, loggers
 from umdqn.runs.presets import PRESETS
 from umdqn.runs.run import Run, load
 from umdqn.runs.trainer import Interrupted
@@ -20,7 +20,7 @@ __all__ = [
     "RunDirectory",
     "configure",
     "load",
-    "logs",
+    "loggers",
     "resume",
     "train",
     "train_config",

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,9 @@ from umdqn.runs.files import (
     encode_arrays,
     parse_arrays,
     read_bytes,
-    read_json,
+    read_sealed,
     write_bytes,
-    write_json,
+    write_sealed,
 )
 from umdqn.types import UmdqnError, notice
 
@@ -108,7 +107,7 @@ class Checkpoints:
         self._write_index({"step": step, "files": files, "replay": {}})
 
     def _write_index(self, index: dict[str, Any]) -> None:
-        write_json(self._index_path(index["step"]), index | {"checksum": _of_index(index)})
+        write_sealed(self._index_path(index["step"]), index)
 
     def _still_held(self, seed: int, snapshot: Snapshot) -> list[dict[str, Any]]:
         """Pieces with rows that newer ones have not replaced."""
@@ -177,10 +176,9 @@ class Checkpoints:
 
     def _index(self, step: int) -> dict[str, Any]:
         path = self._index_path(step)
-        index = read_json(path)
-        sound = isinstance(index, dict) and index.pop("checksum", None) == _of_index(index)
-        if not sound or index.get("step") != step:
-            raise UmdqnError(f"{path} is corrupt: its checksum is wrong")
+        index = read_sealed(path)
+        if index.get("step") != step:
+            raise UmdqnError(f"{path} is corrupt: it is the index of another step")
         return index
 
     def _read(self, path: Path, index: Mapping[str, Any] | None) -> dict[str, np.ndarray]:
@@ -267,9 +265,3 @@ def _learned(agents: Mapping[int, PyTree]) -> dict[str, np.ndarray]:
         for seed, agent in agents.items()
         for name, leaf in named_leaves(agent).items()
     }
-
-
-def _of_index(index: Mapping[str, Any]) -> str:
-    """The checksum of an index, from its content and not its spelling."""
-    text = json.dumps(index, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()

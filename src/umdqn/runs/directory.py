@@ -17,11 +17,12 @@ from typing import Any
 from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.config import Config
 from umdqn.runs.fields import from_dict, to_dict
-from umdqn.runs.files import locked, read_json, write_bytes, write_json
+from umdqn.runs.files import locked, read_json, read_sealed, write_bytes, write_sealed
 from umdqn.types import EnvSpec, UmdqnError
 
 FORMAT = "umdqn-run"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+_WITHOUT_CHECKSUM = 1
 PROMISES = {
     True: "bit for bit, on the same machine and versions",
     False: "bit for bit, if the environment's seeds determine it",
@@ -57,6 +58,11 @@ class RunDirectory:
         directory.write_manifest(config, status="running", step=0)
         return directory
 
+    def hardly_begun(self) -> bool:
+        """Whether there is nothing but what comes before the manifest: somebody was killed."""
+        names = {path.name for path in self.path.iterdir() if not path.name.startswith(".")}
+        return names <= {"checkpoints", "replay", "metrics.jsonl", "lock"}
+
     def fail(self, config: Config, reason: str) -> None:
         """State that the run ended early, and why; silent if even that cannot be written."""
         done = self.checkpoints.steps()
@@ -81,7 +87,7 @@ class RunDirectory:
             "versions": {name: version(name) for name in _PACKAGES}
             | {"python": platform.python_version()},
         }
-        write_json(self.manifest_path, manifest | ({"reason": reason} if reason else {}))
+        write_sealed(self.manifest_path, manifest | ({"reason": reason} if reason else {}))
 
     def read_manifest(self) -> tuple[Config, EnvSpec, dict[str, Any]]:
         """The configuration, the environment's specification, and the whole manifest."""
@@ -92,11 +98,13 @@ class RunDirectory:
         manifest = read_json(self.manifest_path)
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise UmdqnError(f"{self.manifest_path} is not the manifest of a umdqn run")
-        if manifest.get("format_version") != FORMAT_VERSION:
-            found = manifest.get("format_version")
+        found = manifest.get("format_version")
+        if found not in (FORMAT_VERSION, _WITHOUT_CHECKSUM):
             raise UmdqnError(
                 f"{self.path} has format version {found!r}; this umdqn reads {FORMAT_VERSION}"
             )
+        if found == FORMAT_VERSION or "checksum" in manifest:
+            manifest = read_sealed(self.manifest_path)
         try:
             config = from_dict(Config, manifest["config"])
             # Older runs do not describe their environment.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import tempfile
@@ -17,6 +18,9 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from umdqn.types import UmdqnError
+
+# No description of a run is nearly as long.
+_LARGEST_JSON = 64_000_000
 
 
 class Busy(UmdqnError):
@@ -67,11 +71,32 @@ def write_json(path: Path, data: Any) -> None:
 def read_json(path: Path) -> Any:
     """Read JSON, or say in one line why not."""
     try:
+        if path.stat().st_size > _LARGEST_JSON:
+            raise UmdqnError(f"{path} is corrupt: far too long")
         return json.loads(path.read_text())
     except OSError as error:
         raise UmdqnError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UmdqnError(f"{path} is corrupt: not JSON") from error
+
+
+def write_sealed(path: Path, data: Mapping[str, Any]) -> None:
+    """Write JSON with a checksum of its content."""
+    write_json(path, {**data, "checksum": _checksum(data)})
+
+
+def read_sealed(path: Path) -> dict[str, Any]:
+    """Read JSON whose content is what was written."""
+    data = read_json(path)
+    if not isinstance(data, dict) or data.pop("checksum", None) != _checksum(data):
+        raise UmdqnError(f"{path} is corrupt: its checksum is wrong")
+    return data
+
+
+def _checksum(data: Mapping[str, Any]) -> str:
+    """The checksum of content, not of its spelling."""
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def encode_arrays(arrays: Mapping[str, np.ndarray]) -> bytes:

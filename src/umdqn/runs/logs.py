@@ -98,7 +98,7 @@ LOGS: dict[str, type[Callback]] = {"tensorboard": TensorBoard, "wandb": WeightsA
 """Logs by name."""
 
 
-def logs(names: Sequence[str]) -> list[Callback]:
+def loggers(names: Sequence[str]) -> list[Callback]:
     """Callbacks that log, by their names."""
     for name in names:
         if name not in LOGS:

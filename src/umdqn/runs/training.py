@@ -82,8 +82,8 @@ def train_once(config: Config, path: Path, callbacks: Sequence[Callback] = ()) -
         return train_config(config, path, callbacks)
     directory = RunDirectory(path)
     with directory.locked():
-        begun = directory.manifest_path.exists()
-    if begun:
+        hardly_begun = directory.hardly_begun()
+    if not hardly_begun:
         found, _, manifest = directory.read_manifest()
         if found != config:
             raise UmdqnError(

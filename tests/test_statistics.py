@@ -1,0 +1,126 @@
+"""Statistics over few runs: hand-derived cases, and scipy where it has the same thing."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from umdqn.analysis.comparison import scores_of, summary_table
+from umdqn.analysis.statistics import (
+    estimate,
+    iqm,
+    mean,
+    median,
+    moving_average,
+    optimality_gap,
+    performance_profile,
+    probability_of_improvement,
+    resampled,
+    sample_efficiency,
+)
+from umdqn.types import UmdqnError
+
+SCORES = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 80.0]])
+
+
+def test_aggregates_by_hand():
+    # The middle four of 1 to 7 and 80 are 3, 4, 5, 6.
+    assert iqm(SCORES) == 4.5
+    # Means of the tasks: 4 and 23.
+    assert mean(SCORES) == 13.5
+    assert median(np.concatenate([SCORES, SCORES[:, :1]], axis=1)) == 4.0
+    # Scores above the optimum of 1 count as 1.
+    assert optimality_gap(np.array([[0.5, 2.0], [0.0, 1.0]])) == 1 - (0.5 + 1 + 0 + 1) / 4
+
+
+@pytest.mark.parametrize("shape", [(5, 1), (5, 3), (3, 7), (1, 1), (10, 4)])
+def test_interquartile_mean_is_the_trimmed_mean(shape):
+    scores = np.random.default_rng(0).normal(size=shape)
+    assert iqm(scores) == pytest.approx(stats.trim_mean(scores, 0.25, axis=None))
+
+
+def test_profiles_by_hand():
+    profile = performance_profile(SCORES, np.array([0.0, 1.0, 4.5, 100.0]))
+    np.testing.assert_allclose(profile, [1, 7 / 8, 4 / 8, 0])
+
+
+def test_probability_of_improvement_by_hand():
+    first, second = np.array([[1.0], [2.0]]), np.array([[1.0], [3.0]])
+    # (1, 1) is a tie, (2, 1) a win, (1, 3) and (2, 3) are losses.
+    assert probability_of_improvement(first, second).value == 1.5 / 4
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(6, 2)), rng.normal(0.5, size=(4, 2))
+    wins = [stats.mannwhitneyu(x[:, i], y[:, i]).statistic / 24 for i in range(2)]
+    assert probability_of_improvement(x, y).value == pytest.approx(np.mean(wins))
+    with pytest.raises(UmdqnError, match="the same tasks"):
+        probability_of_improvement(x, y[:, :1])
+
+
+def test_the_bootstrap_draws_runs_task_by_task():
+    again = resampled(SCORES, 500, np.random.default_rng(0))
+    assert again.shape == (500, 4, 2)
+    for task in range(2):
+        assert set(np.unique(again[..., task])) == set(SCORES[:, task])
+    # Tasks are drawn apart: rows mix.
+    assert len({tuple(row) for row in again.reshape(-1, 2)}) == 16
+
+
+def test_intervals():
+    # Of two runs, the mean of two draws is 0, 1/2 or 1 with probabilities 1/4, 1/2, 1/4.
+    assert estimate(np.array([[0.0], [1.0]]), mean) == (0.5, 0.0, 1.0)
+    scores = np.random.default_rng(2).normal(size=(200, 1))
+    value, low, high = estimate(scores, mean)
+    assert value == scores.mean()
+    # The bootstrap's standard error is that of a mean; 2,000 repetitions know the 2.5% quantile
+    # within about 5% of a standard error (three of its own).
+    error = scores.std() / np.sqrt(200)
+    reps_error = np.sqrt(0.025 * 0.975 / 2_000) / stats.norm.pdf(1.96)
+    assert low == pytest.approx(value - 1.96 * error, abs=3 * reps_error * error)
+    assert high == pytest.approx(value + 1.96 * error, abs=3 * reps_error * error)
+    # The same every time.
+    assert estimate(scores, mean) == (value, low, high)
+
+
+def test_curves():
+    values = np.array([[0.0, 2.0, 4.0, 12.0]])
+    np.testing.assert_allclose(moving_average(values, 2), [[0, 1, 3, 8]])
+    np.testing.assert_allclose(moving_average(values, 9), [[0, 1, 2, 4.5]])
+    runs = np.stack([values, values + 2])
+    curve = sample_efficiency([1, 2, 3, 4], runs, mean, window=2)
+    np.testing.assert_allclose(curve.value, [1, 2, 4, 9])
+    np.testing.assert_allclose(curve.high - curve.low, 2)
+
+
+def record(env, agent, seed, step, score):
+    return {"env": env, "agent": agent, "step": step, "seed": seed, "return_mean": score}
+
+
+RECORDS = [
+    record(env, agent, seed, step, step * gain + seed)
+    for env in ("a", "b")
+    for agent, gain in (("slow", 1.0), ("fast", 2.0))
+    for seed in (0, 1)
+    for step in (10, 20)
+]
+
+
+def test_scores_of_records():
+    scores = scores_of(RECORDS)
+    assert scores.algorithms == ["slow", "fast"]
+    np.testing.assert_array_equal(scores.raw["fast"]["b"], [[20, 40], [21, 41]])
+    # Final returns are 20, 21, 40, 41.
+    np.testing.assert_allclose(scores.normalised("slow"), [[0, 0], [1 / 21, 1 / 21]])
+    assert scores.ranks() == {"slow": {"a": 2, "b": 2}, "fast": {"a": 1, "b": 1}}
+    header, rows = summary_table(RECORDS)
+    assert header[:2] == ["env", "agent"]
+    assert rows[1] == ["a", "fast", "20", "2", "40.500 [40.000, 41.000]"]
+
+
+def test_algorithms_are_compared_where_all_were_tried():
+    extra = scores_of([*RECORDS, record("c", "fast", 0, 10, 5.0)])
+    assert extra.tasks == ["a", "b", "c"]
+    assert extra.common == ["a", "b"]
+    uneven = scores_of([*RECORDS, record("a", "fast", 2, 10, 1.0), record("a", "fast", 2, 20, 1.0)])
+    with pytest.raises(UmdqnError, match="as many seeds on every environment"):
+        uneven.normalised("fast")
+    with pytest.raises(UmdqnError, match="finite"):
+        estimate(np.array([[np.nan]]), mean)

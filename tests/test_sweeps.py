@@ -1,0 +1,295 @@
+"""Sweeps: every run once, whatever is killed on the way."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from umdqn.cli import main
+from umdqn.runs import RunDirectory, configure
+from umdqn.runs.files import locked
+from umdqn.sweeps import (
+    LocalPool,
+    Outcome,
+    Place,
+    collect,
+    read_sweep,
+    run_sweep,
+    sweep_of,
+    write_results,
+)
+from umdqn.types import UmdqnError
+
+# One worker makes the sweeps that these tests share.
+pytestmark = pytest.mark.xdist_group("sweeps")
+
+FIELDS = {
+    "steps": 3_000,
+    "replay.warmup": 100,
+    "replay.capacity": 300,
+    "evaluation.every": 500,
+    "evaluation.episodes": 4,
+    "checkpoint_every": 200,
+    "chunk": 100,
+    "torso": "8,8",
+}
+SWEEP = {
+    "env": "grid-world",
+    "agent": "dqn",
+    "seeds": 2,
+    "seeds_per_run": 1,
+    "axes": {"discount": [0.5, 0.9]},
+    "fields": FIELDS,
+}
+
+
+def children() -> list[int]:
+    """The processes of jobs on this machine that belong to this test process."""
+    found = subprocess.run(
+        ["pgrep", "-f", "umdqn.sweeps.work"], capture_output=True, text=True
+    ).stdout
+    return [int(line) for line in found.split()]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """A sweep of four runs, and its results as bytes."""
+    out = tmp_path_factory.mktemp("sweep") / "out"
+    outcomes = run_sweep(sweep_of(SWEEP).jobs(), out, LocalPool)
+    assert set(outcomes.values()) == {Outcome("finished")}
+    return out, [path.read_bytes() for path in write_results(out)]
+
+
+def test_every_run_is_done_once(undisturbed):
+    out, _ = undisturbed
+    records = collect(out)
+    # Two discounts, two seeds, six evaluations.
+    assert len(records) == 2 * 2 * 6
+    places = {(r["discount"], r["seed"], r["step"]) for r in records}
+    assert len(places) == len(records)
+    assert {r["discount"] for r in records} == {0.5, 0.9}
+
+
+def test_what_is_done_is_not_done_again(undisturbed):
+    out, results = undisturbed
+    manifests = {path: path.stat().st_mtime_ns for path in out.glob("runs/*/manifest.json")}
+    assert len(manifests) == 4
+
+    def none(root):
+        raise AssertionError("nothing is left to do")
+
+    run_sweep(sweep_of(SWEEP).jobs(), out, none)
+    assert [path.read_bytes() for path in write_results(out)] == results
+    assert all(path.stat().st_mtime_ns == before for path, before in manifests.items())
+
+
+def test_killed_workers_and_drivers_change_nothing(undisturbed, tmp_path):
+    _, results = undisturbed
+    out = tmp_path / "out"
+    file = tmp_path / "sweep.toml"
+    lines = [f'"{name}" = {value!r}' for name, value in FIELDS.items()]
+    file.write_text(
+        'env = "grid-world"\nagent = "dqn"\nseeds = 2\nseeds_per_run = 1\n'
+        "[axes]\ndiscount = [0.5, 0.9]\n[fields]\n" + "\n".join(lines)
+    )
+    command = [sys.executable, "-m", "umdqn.cli", "sweep", str(file), "--out", str(out)]
+    for victim in ("worker", "driver"):
+        driver = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        seen = len(list(out.glob("runs/*/checkpoints/*.json")))
+        deadline = time.monotonic() + 120
+        while len(list(out.glob("runs/*/checkpoints/*.json"))) < seen + 4:
+            assert time.monotonic() < deadline
+            assert driver.poll() is None
+            time.sleep(0.05)
+        if victim == "worker":
+            os.kill(children()[0], signal.SIGKILL)
+            time.sleep(1)
+        os.kill(driver.pid, signal.SIGKILL)
+        driver.wait()
+    assert main(["sweep", str(file), "--out", str(out)]) == 0
+    assert [path.read_bytes() for path in write_results(out)] == results
+    assert len(list(out.glob("runs/*"))) == 4
+    assert not list(out.rglob(".*"))
+
+
+def test_failures_are_listed_and_stop_nothing(tmp_path, monkeypatch, capsys):
+    (tmp_path / "broken_env.py").write_text(
+        "import gymnasium as gym\n"
+        "class Env(gym.Env):\n"
+        "    observation_space = gym.spaces.Box(-1, 1, (2,))\n"
+        "    action_space = gym.spaces.Discrete(2)\n"
+        "    def reset(self, seed=None, options=None):\n"
+        "        super().reset(seed=seed)\n"
+        "        self.t = 0\n"
+        "        return self.observation_space.sample() * 0, {}\n"
+        "    def step(self, action):\n"
+        "        self.t += 1\n"
+        "        if self.t > 50:\n"
+        "            raise ValueError('the motor is on fire')\n"
+        "        return self.observation_space.sample() * 0, 0.0, False, False, {}\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    out = tmp_path / "out"
+    options = [part for name, value in FIELDS.items() for part in (f"--{name}", str(value))]
+    code = main(
+        [
+            "sweep",
+            "--env",
+            "broken_env:Env",
+            "grid-world",
+            "--agent",
+            "dqn",
+            *options,
+            "--out",
+            str(out),
+            "--domain",
+            "-1",
+            "1",
+        ]
+    )
+    printed = capsys.readouterr()
+    assert code == 1
+    assert "1 of 2 runs failed" in printed.err
+    assert "the motor is on fire" in printed.err
+    assert "Traceback" not in printed.err
+    assert "grid-world" in printed.out
+    assert {record["env"] for record in collect(out)} == {"grid-world"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"agents": ["dqn"]}, "unknown key 'agents': did you mean 'agent'?"),
+        ({"agent": []}, "an axis needs at least one value"),
+        ({"axes": {"discount": []}}, "discount = .* an axis needs at least one value"),
+        ({"axes": {"discount": [0.5, 0.5]}}, "twice"),
+        ({"axes": {"discount": 0.5}}, "axes.discount = 0.5 is not allowed: a list of values"),
+        ({"axes": {"seed": [1, 2]}}, "the number `seeds` says"),
+        ({"axes": {"steps": [1, 2]}}, "an axis or a shared field, not both"),
+        ({"env": "grid-wrld"}, "unknown environment 'grid-wrld': did you mean 'grid-world'"),
+        ({"fields": {"discont": 0.5}}, "unknown field 'discont': did you mean 'discount'"),
+        ({"seeds": 0}, "seeds = 0"),
+        ({"agent": 3}, "a name or a list of names"),
+    ],
+)
+def test_mistakes_are_found_before_anything_starts(changes, message):
+    with pytest.raises(UmdqnError, match=message) as error:
+        sweep_of(SWEEP | changes).jobs()
+    assert "\n" not in str(error.value)
+
+
+def test_compiled_environments_share_a_process_for_all_seeds():
+    data = {name: value for name, value in SWEEP.items() if name != "seeds_per_run"}
+    jobs = sweep_of(data | {"env": ["grid-world", "CartPole-v1"], "seeds": 3}).jobs()
+    assert [job.config.all_seeds for job in jobs] == [(0, 1, 2)] * 4
+    hosted = sweep_of(data | {"fields": {**FIELDS, "loop": "host"}, "seeds": 3}).jobs()
+    assert [job.config.all_seeds for job in hosted] == [(0,), (1,), (2,)] * 2
+    # The same configuration has the same name in every sweep; another one has another.
+    assert len({job.name for job in [*jobs, *hosted]}) == len(jobs) + len(hosted)
+    assert sweep_of(data | {"seeds": 3}).jobs()[0].name == jobs[0].name
+
+
+def test_files_that_are_no_sweeps(tmp_path, capsys):
+    file = tmp_path / "sweep.toml"
+    file.write_text("env = [")
+    assert main(["sweep", str(file), "--out", str(tmp_path / "out")]) == 1
+    assert f"{file} is not TOML" in capsys.readouterr().err
+    file.write_text('env = "grid-world"')
+    with pytest.raises(UmdqnError, match="agent = None is not allowed: a sweep needs it"):
+        read_sweep(file)
+    assert main(["sweep", str(file), "--agent", "dqn", "--out", str(tmp_path / "out")]) == 1
+    assert "by a file or by options, not both: 'agent'" in capsys.readouterr().err
+    assert main(["sweep", "missing.toml", "--out", str(tmp_path / "out")]) == 1
+    assert "cannot read missing.toml" in capsys.readouterr().err
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "thesis.tex").write_text("")
+    with pytest.raises(UmdqnError, match="not empty, and not a sweep"):
+        run_sweep([], foreign, LocalPool)
+    with pytest.raises(UmdqnError, match="is not a sweep"):
+        collect(foreign)
+
+
+def test_one_sweep_is_not_driven_twice_at_once(undisturbed):
+    out, _ = undisturbed
+    with locked(out), pytest.raises(UmdqnError, match="another process is training in"):
+        run_sweep(sweep_of(SWEEP).jobs(), out, LocalPool)
+
+
+class Dying:
+    """A pool all of whose jobs die at once."""
+
+    free = 1
+
+    def __init__(self, root):
+        self.submitted: list[str] = []
+
+    def submit(self, name):
+        self.submitted.append(name)
+
+    def ended(self):
+        dead, self.submitted = self.submitted, []
+        return {name: Outcome("lost", "its process ended with signal 9") for name in dead}
+
+    def interrupt(self): ...
+
+    def close(self): ...
+
+
+def test_a_job_that_always_dies_is_given_up(tmp_path):
+    jobs = sweep_of(SWEEP | {"axes": {}, "seeds": 1}).jobs()
+    outcomes = run_sweep(jobs, tmp_path / "out", Dying)
+    assert outcomes[jobs[0].name] == Outcome(
+        "failed", "lost 5 times before its first checkpoint: its process ended with signal 9"
+    )
+
+
+def test_an_unreachable_cluster_is_one_line(tmp_path, capsys):
+    pytest.importorskip("ray")
+    arguments = ["sweep", "--env", "grid-world", "--agent", "dqn", "--out", str(tmp_path / "out")]
+    assert main([*arguments, "--ray", "no-such-scheme"]) == 1
+    printed = capsys.readouterr().err
+    assert "--ray no-such-scheme: cannot reach a Ray cluster" in printed
+    assert "Traceback" not in printed
+
+
+def test_a_sweep_on_ray_is_the_same_sweep(undisturbed, tmp_path):
+    pytest.importorskip("ray")
+    first, _ = undisturbed
+    out = tmp_path / "out"
+    # In a process of its own: Ray leaves threads behind.
+    command = [sys.executable, "-m", "umdqn.cli", "sweep", "--env", "grid-world", "--agent", "dqn"]
+    command += ["--seeds", "2", "--seeds-per-run", "1", "--vary", "discount", "0.5", "0.9"]
+    command += [part for name, value in FIELDS.items() for part in (f"--{name}", str(value))]
+    done = subprocess.run(
+        [*command, "--out", str(out), "--ray", "local"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    place, other = Place(first), Place(out)
+    names = sorted(path.name for path in (first / "runs").iterdir())
+    assert sorted(path.name for path in (out / "runs").iterdir()) == names
+    for name in names:
+        ours, theirs = (RunDirectory(at.run(name)).metrics_path for at in (place, other))
+        assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_simultaneous_starts_do_not_meet(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    script = (
+        "from umdqn.runs import RunDirectory, configure\n"
+        "print(RunDirectory.create(configure('grid-world', 'dqn'), None).path)\n"
+    )
+    starts = [
+        subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+        for _ in range(6)
+    ]
+    made = [start.communicate()[0].strip() for start in starts]
+    assert len(set(made)) == 6
+    assert sorted(Path("runs").iterdir()) == sorted(map(Path, made))
+    for path in made:
+        assert RunDirectory(Path(path)).read_manifest()[0] == configure("grid-world", "dqn")
