@@ -39,13 +39,8 @@ def curves_figure(scores: Scores, algorithms: Sequence[str], title: str) -> Figu
     count = len(scores.tasks)
     columns = min(count, _COLUMNS)
     rows = -(-count // columns)
-    figure, axes = plt.subplots(
-        rows,
-        columns,
-        figsize=(4.6 * columns, 3.3 * rows + 0.9),
-        layout="constrained",
-        squeeze=False,
-    )
+    size = (max(4.6 * columns, 8.0), 3.3 * rows + 1.2)
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     for task, axis in zip(scores.tasks, axes.flat, strict=False):
         for index, algorithm in enumerate(algorithms):
             if task not in scores.raw[algorithm]:
@@ -132,6 +127,6 @@ def improvement_figure(
 
 def _legend(figure: Figure, axis: Axes) -> None:
     handles, labels = axis.get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=min(len(labels), 8), frameon=False
-    )
+    # Eight names do not fit below one panel.
+    columns = min(len(labels), int(figure.get_figwidth() / 1.6))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)

@@ -115,7 +115,7 @@ class Reproduction:
         header = ["environment", "agent", "preset", "steps", "seeds", "seconds"]
         return [
             f"{len(jobs)} of {len(self.jobs())} trainings are finished; they took "
-            f"{seconds / 3600:.2f} hours of one core each. {versions}.",
+            f"{seconds / 3600:.2f} hours, added up. {versions}.",
             Table(header, rows),
         ]
 
@@ -158,6 +158,7 @@ class Reproduction:
 
     def _scores(self, agents: Sequence[str]) -> Scores | None:
         records = [record for record in collect(self.sweep) if record["agent"] in agents]
+        records.sort(key=lambda record: agents.index(record["agent"]))
         return scores_of(records) if records else None
 
     def _curves(self) -> Section | None:
@@ -180,7 +181,7 @@ class Reproduction:
                 _curve_caption(scores),
             ),
             "aggregates": (
-                aggregates_figure(scores, f"{len(scores.common)} environments"),
+                aggregates_figure(scores, f"On {', '.join(scores.common)}"),
                 f"Statistics of normalised final returns with 95% intervals; {normal}.",
             ),
             "profiles": (

@@ -19,10 +19,11 @@ _TAIL_REACH = 0.05
 class QuantileLaw(Law):
     """`F^{-1}(tau) = G(2 tau - 1)`, scaled back from units of the domain.
 
-    The domain only sets the scale: quantiles may lie outside it. All but a ten-thousandth of the
-    mass lies between the quantiles at 0 and 1; that much is in an exponential tail at either end,
-    so that every return has a density and a metric on densities can move a law that has missed its
-    target. Quantile regression trains G itself.
+    The domain sets the scale. Quantiles may lie outside it, but what stands for the law in targets
+    and choices counts them at its bounds: else errors that feed on themselves would have no end.
+    All but a ten-thousandth of the mass lies between the quantiles at 0 and 1; that much is in an
+    exponential tail at either end, so that every return has a density and a metric on densities can
+    move a law that has missed its target. Quantile regression trains G itself.
     """
 
     table: MonotoneTable
@@ -39,6 +40,12 @@ class QuantileLaw(Law):
         self, fractions: Float[Array, "count"]
     ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
         return fractions, self._function(fractions)
+
+    def particles(
+        self, fractions: Float[Array, "count"]
+    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
+        positions, weights = super().particles(fractions)
+        return jnp.clip(positions, self.domain.low, self.domain.high), weights
 
     def quantile(self, tau: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         tau = jnp.asarray(tau)
@@ -75,3 +82,9 @@ class QuantileLaw(Law):
         inside = (1 - 2 * _TAIL_MASS) * self.table.integral() / 2
         ends = self.table.heights[..., 0] + self.table.heights[..., -1]
         return self.domain.from_unit(inside + _TAIL_MASS * ends)
+
+    @property
+    def value(self) -> Float[Array, "*laws"]:
+        """The mean of what `particles` stands for."""
+        bounded = jnp.clip(self.table.heights, -1.0, 1.0)
+        return self.domain.from_unit(jnp.trapezoid(bounded, dx=self.table.spacing, axis=-1) / 2)

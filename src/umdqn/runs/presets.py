@@ -101,6 +101,7 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
         "classic-control": {
             "all": {
                 "steps": 100_000,
+                "metric.points": 100,
                 "metric.sampling": "stratified",
                 "optimiser.learning_rate": 1e-3,
                 "optimiser.schedule": "cosine",
@@ -118,7 +119,8 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
                 "exploration.repeat": 15,
             },
             "LunarLander-v3": {"steps": 300_000, "exploration.decay": 15_000},
-            **_PAPER,
+            **_SQUARED,
+            **_FEWER,
         },
     },
 }

@@ -1,0 +1,138 @@
+"""What the full study costs, from measured rates: writes docs/scale.md."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from umdqn.analysis.scales import ATARI, BASELINES, CLASSIC, MINATAR, SCALES, UMDQN, rates
+
+ROOT = Path(__file__).parents[1]
+OUT = ROOT / "docs" / "scale.md"
+AGENTS = (*UMDQN, *BASELINES)
+SEEDS = 5
+FAMILY = {
+    "grid-world": "grid-world",
+    **dict.fromkeys(CLASSIC, "classic-control"),
+    **dict.fromkeys(MINATAR, "minatar"),
+    **dict.fromkeys(ATARI, "atari"),
+}
+
+
+class Machine(NamedTuple):
+    """Cores, how many jobs keep all of them at full speed, and what an hour costs."""
+
+    name: str
+    cores: int
+    dollars: float
+
+
+# Prices: 0.04 dollars a core-hour, as clouds ask for shared cores.
+MACHINES = (
+    Machine("laptop, 8 cores", 8, 0.0),
+    Machine("one server, 64 cores", 64, 64 * 0.04),
+    Machine("Ray, 8 servers of 64 cores", 512, 512 * 0.04),
+)
+# Not measured. An update of the Atari networks is some 20 small kernels: 1.5 ms with five seeds
+# batched, bound by launches; environments on the server's cores keep up with 4 steps an update.
+GPU_UPDATE_SECONDS = 1.5e-3
+GPU_DOLLARS = 2.0
+
+
+def core_hours(env: str, agent: str, steps: int) -> float:
+    """Hours of one core for all seeds."""
+    return SEEDS * steps / rates()[FAMILY[env]][agent] / 3600
+
+
+def study() -> dict[str, float]:
+    """Core-hours of the 13 environments, by family."""
+    total: dict[str, float] = {}
+    for part in SCALES["paper"]:
+        for env in part.envs:
+            hours = sum(core_hours(env, agent, part.steps) for agent in AGENTS)
+            total[FAMILY[env]] = total.get(FAMILY[env], 0.0) + hours
+    return total
+
+
+def atari57() -> float:
+    """Core-hours of 57 games."""
+    steps = next(part.steps for part in SCALES["paper"] if part.envs == ATARI)
+    return 57 * sum(core_hours("ALE/Pong", agent, steps) for agent in AGENTS)
+
+
+def row(name: str, hours: float, cores: int, dollars: float) -> str:
+    """A line of the table; all jobs are independent, so that cores divide the time."""
+    took = hours / cores
+    price = f"{took * dollars:,.0f}" if dollars else "-"
+    return f"| {name} | {took:,.0f} | {took / 24:,.1f} | {price} |"
+
+
+def main() -> None:
+    """Compute and write."""
+    machine = json.loads((ROOT / "src/umdqn/analysis/rates.json").read_text())["machine"]
+    families, games = study(), atari57()
+    whole = sum(families.values())
+    steps = {FAMILY[part.envs[0]]: part.steps for part in SCALES["paper"]}
+    atari_updates = 57 * len(AGENTS) * steps["atari"] / 4
+    gpu = atari_updates * GPU_UPDATE_SECONDS / 3600
+    lines = [
+        "# What the full study costs",
+        "",
+        "Made by `python benchmarks/scale.py` from the rates in `src/umdqn/analysis/rates.json`, "
+        f"measured by `python benchmarks/rates.py` on one core of {machine['processor']} "
+        f"({machine['cores']} cores, {machine['system']}).",
+        "",
+        "## Rates: steps a second, one seed on one core, the paper's settings",
+        "",
+        "| agent | " + " | ".join(rates()) + " |",
+        "| --- " * (1 + len(rates())) + "|",
+        *(
+            f"| `{agent}` | " + " | ".join(f"{of[agent]:,.0f}" for of in rates().values()) + " |"
+            for agent in AGENTS
+        ),
+        "",
+        f"## 13 environments x {len(AGENTS)} algorithms x {SEEDS} seeds",
+        "",
+        "The reference trains 10,000 episodes; as steps: "
+        + ", ".join(f"{name} {count:,}" for name, count in steps.items())
+        + f". That is {whole:,.0f} core-hours: "
+        + ", ".join(f"{name} {hours:,.0f}" for name, hours in families.items())
+        + ".",
+        "",
+        "| machine | hours | days | dollars |",
+        "| --- | --- | --- | --- |",
+        *(row(m.name, whole, m.cores, m.dollars) for m in MACHINES),
+        "",
+        f"## Atari-57 x {len(AGENTS)} algorithms x {SEEDS} seeds",
+        "",
+        f"With {steps['atari']:,} steps a game this is {games:,.0f} core-hours.",
+        "",
+        "| machine | hours | days | dollars |",
+        "| --- | --- | --- | --- |",
+        *(row(m.name, games, m.cores, m.dollars) for m in MACHINES),
+        f"| one GPU (assumed, see below) | {gpu:,.0f} | {gpu / 24:,.1f} | "
+        f"{gpu * GPU_DOLLARS:,.0f} |",
+        f"| 8 GPUs (assumed) | {gpu / 8:,.0f} | {gpu / 8 / 24:,.1f} | {gpu * GPU_DOLLARS:,.0f} |",
+        "",
+        "## Assumptions",
+        "",
+        "- Jobs are independent: n cores take 1/n of the time as long as there are more jobs than "
+        f"cores. The study has {13 * len(AGENTS)} jobs, or {13 * len(AGENTS) * SEEDS} with one "
+        "seed each; beyond that many cores the longest job decides.",
+        "- Every core is as fast as the one measured; many busy cores of one server share memory "
+        "bandwidth, which the Atari networks feel first.",
+        "- Evaluations are not counted (a few percent), nor are checkpoints.",
+        "- Cores at 0.04 dollars an hour; a GPU at 2 dollars an hour.",
+        "- GPUs were not measured. The estimate takes 1.5 ms for an update with five seeds batched "
+        "(launches of small kernels, not arithmetic, are the bound) and environments that keep up "
+        "on the host's cores. On the small networks of the grid world and classic control a GPU is "
+        "no faster than a core.",
+    ]
+    OUT.parent.mkdir(exist_ok=True)
+    OUT.write_text("\n".join(lines) + "\n")
+    print(OUT)
+
+
+if __name__ == "__main__":
+    main()
