@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup demo test lint types unit test-slow bench study clean
+.PHONY: setup demo test lint types unit test-slow torture bench study clean
 .DELETE_ON_ERROR:
 
 setup: $(VENV)/.installed
@@ -36,7 +36,11 @@ types: $(VENV)/.installed-dev
 	@$(BIN)/mypy
 
 unit: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow and not torture"
+
+# Kills and damages everything, many times: about an hour on two cores.
+torture: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest -m torture
 
 test-slow: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -m slow

@@ -268,3 +268,37 @@ def test_push_forward_of_a_terminal_state_is_the_terminal_law():
     np.testing.assert_array_equal(pushed.cdf(jnp.array([0.99, 1.0])), [0.0, 1.0])
     assert float(pushed.mean) == 1.0
     assert float(pushed.cvar(0.1)) == 1.0
+
+
+class Slipped(eqx.Module):
+    """A function that leaves almost all mass beyond one end of the domain."""
+
+    end: int = eqx.field(static=True)
+
+    def law(self, name: str) -> Law:
+        head = REPRESENTATIONS[name]().build(4, 2, DOMAIN, jax.random.key(0))
+        law = head.law(jnp.ones(4), jnp.int32(0))
+        shift = -20.0 * self.end if name != "umnn-qf" else 20.0 * self.end
+        return eqx.tree_at(lambda law: law.table.heights, law, law.table.heights + shift)
+
+
+@pytest.mark.parametrize("end", [-1, 1])
+@pytest.mark.parametrize("name", UMNNS)
+def test_a_law_cannot_stay_beyond_its_domain(name, end):
+    """Seen by a choice or a target, mass that has slipped out counts at the bound.
+
+    Else it would be its own target: nothing is compared out there, and it would never come back.
+    """
+    law = Slipped(end).law(name)
+    bound = DOMAIN.high if end > 0 else DOMAIN.low
+    assert float(law.value) == pytest.approx(bound, abs=0.02 * DOMAIN.width)
+    # A reward that leads back inside, as rewards of a true domain do.
+    reward = -0.5 * end
+    target = bellman(law, jnp.float32(reward), jnp.float32(1.0))
+    if name == "umnn-qf":
+        positions, _ = target.particles(midpoints(8))
+        np.testing.assert_allclose(positions, bound + reward, atol=1e-4)
+    else:
+        # Between where the bound goes and the bound itself lies nothing any more.
+        inside = target.cdf(jnp.array([bound + reward - 0.25 * end, bound + reward + 0.25 * end]))
+        np.testing.assert_allclose(inside, [0, 1] if end > 0 else [1, 0], atol=1e-3)

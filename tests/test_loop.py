@@ -68,6 +68,22 @@ def test_stored_transitions_are_steps_of_one_episode():
     assert int(progress.updates) == 0
 
 
+@pytest.mark.parametrize("kind", ["compiled", "host"])
+def test_random_choices_last(kind):
+    """With epsilon 1 the action changes only where a block of steps begins."""
+    fields = {"loop": kind, "exploration.repeat": 5, "replay.warmup": 60, "exploration.end": 1.0}
+    config = configure("CartPole-v1", "dqn", overrides=fields | {"replay.capacity": 100})
+    lanes = config.build_lanes()
+    lanes.advance(60)
+    rows = lanes.snapshots()[0].rows([0])
+    stored = rows["0/actions"] if kind == "host" else np.asarray(rows["0/numbers"])[:, 0]
+    actions = stored.reshape(12, 5)
+    lanes.close()
+    assert (actions == actions[:, :1]).all()
+    # Twelve blocks that are all alike would be a chance of 1 in 2,048.
+    assert 0 < actions[:, 0].sum() < 12
+
+
 def test_truncation_can_be_treated_as_termination():
     _, kept, _ = trained(1_500)
     _, cut, _ = trained(1_500, truncation_terminates=True)

@@ -65,10 +65,14 @@ def test_networks_are_chosen_from_the_observation():
         Torso(BREAKOUT, "nature", (8,), jax.random.key(0))
 
 
-def test_unbounded_entries_are_not_scaled():
+def test_entries_are_scaled_where_bounds_are_narrow():
+    """Wide bounds are limits that no one reaches, unless they are those of counts."""
     torso = Torso(find("CartPole-v1").spec.observation, "auto", (4,), jax.random.key(0))
     seen = jnp.array([4.8, 3.0, -0.41887902, -2.0])
-    np.testing.assert_allclose(torso._scaled(seen), [1.0, 3.0, -1.0, -2.0], rtol=1e-5)
+    np.testing.assert_allclose(torso._scaled(seen), [4.8, 3.0, -1.0, -2.0], rtol=1e-5)
+    counts = Observation((2,), "int32", (0.0, 0.0), (1_000.0, 4.0))
+    torso = Torso(counts, "auto", (4,), jax.random.key(0))
+    np.testing.assert_allclose(torso._scaled(jnp.array([1_000, 1])), [1.0, -0.5])
 
 
 @pytest.mark.parametrize("game", GAMES)

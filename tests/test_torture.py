@@ -1,0 +1,237 @@
+"""Everything that can be killed, cut or damaged, many times over: `make torture`.
+
+The suite does a little of each; these do all of it and take about an hour on two cores.
+"""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import jax
+import numpy as np
+import pytest
+
+from umdqn.agents import ALGORITHMS
+from umdqn.runs import RunDirectory, configure, load, resume, train_config
+from umdqn.runs.fields import to_dict
+from umdqn.sweeps import LocalPool, collect, run_sweep, sweep_of, write_results
+from umdqn.types import UmdqnError
+
+pytestmark = [pytest.mark.torture, pytest.mark.filterwarnings("ignore::umdqn.types.Notice")]
+
+KILLS = 20
+SMALL = {
+    "steps": 1_500,
+    "replay.warmup": 100,
+    "replay.capacity": 300,
+    "evaluation.every": 300,
+    "evaluation.episodes": 4,
+    "checkpoint_every": 100,
+    "chunk": 50,
+    "torso": "8,8",
+}
+
+
+def digest(path, step):
+    """Checksums of parameters, optimiser, replay and metrics."""
+    names = [
+        path / "metrics.jsonl",
+        path / f"checkpoints/{step:010d}.safetensors",
+        path / f"checkpoints/{step:010d}.loop.safetensors",
+        *sorted((path / "replay").iterdir()),
+    ]
+    return {p.relative_to(path): hashlib.sha256(p.read_bytes()).hexdigest() for p in names}
+
+
+@pytest.mark.parametrize("agent", ALGORITHMS)
+def test_kill_at_random_moments(agent, tmp_path):
+    """Twenty times, anywhere: while compiling, training, evaluating, writing."""
+    config = configure("grid-world", agent, overrides=SMALL)
+    whole = train_config(config, tmp_path / "whole")
+    path = tmp_path / "killed"
+    random = np.random.default_rng(0)
+    train_config(configure("grid-world", agent, overrides=SMALL | {"steps": 100}), path)
+    command = [sys.executable, "-m", "umdqn.cli", "train", "--resume", str(path)]
+    for _ in range(KILLS):
+        process = _start([*command, "--steps", str(config.steps)])
+        before = load(path).step
+        deadline = time.monotonic() + random.uniform(2, 20)
+        while process.poll() is None and time.monotonic() < deadline:
+            newest = RunDirectory(path).checkpoints.steps()[-1]
+            if newest > before + 100 * int(random.integers(0, 2)):
+                # Somewhere in the next chunks, often within a checkpoint.
+                time.sleep(random.uniform(0, 0.15))
+                break
+            time.sleep(0.005)
+        process.kill()
+        process.wait()
+    end = resume(path, steps=config.steps) if load(path).step < config.steps else load(path)
+    assert end.step == config.steps
+    assert digest(end.path, end.step) == digest(whole.path, whole.step)
+
+
+def mutate(data, random, other):
+    """Flips, cuts, swaps, growth and bombs."""
+    data = bytearray(data)
+    kind = random.integers(7)
+    at = int(random.integers(max(len(data), 1)))
+    if kind == 0 and data:
+        data[at] ^= 1 << int(random.integers(8))
+    elif kind == 1:
+        del data[at:]
+    elif kind == 2:
+        data[at:at] = random.bytes(int(random.integers(1, 64)))
+    elif kind == 3:
+        return bytes(other)
+    elif kind == 4:
+        stop = at + int(random.integers(1, 512))
+        data[at:stop] = bytes(len(data[at:stop]))
+    elif kind == 5:
+        return b"[" * 200_000 if random.integers(2) else b'{"a":' * 100_000
+    else:
+        # A header that promises far more than there is.
+        data[:8] = int(random.integers(2**40, 2**62)).to_bytes(8, "little")
+    return bytes(data)
+
+
+def test_ten_thousand_damaged_files(tmp_path):
+    """All are refused within bounds, or read as what was written."""
+    import resource
+
+    config = configure("grid-world", "dqn", overrides=SMALL | {"steps": 400})
+    run = train_config(config, tmp_path / "run")
+    directory = RunDirectory(run.path)
+    like = {0: jax.eval_shape(run.agent.init, jax.random.key(0))}
+    step = run.step
+    files = [run.path / "manifest.json", *(run.path / "checkpoints").glob(f"{step:010d}*")]
+    files += (run.path / "replay").iterdir()
+    contents = {path: path.read_bytes() for path in files}
+    sound = _content(directory, step, like)
+    random = np.random.default_rng(1)
+    refused, worst = 0, 0.0
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(10_000):
+        path = files[int(random.integers(len(files)))]
+        other = contents[files[int(random.integers(len(files)))]]
+        path.write_bytes(mutate(contents[path], random, other))
+        start = time.perf_counter()
+        try:
+            found = _content(directory, step, like)
+        except UmdqnError:
+            refused += 1
+        else:
+            assert found == sound
+        worst = max(worst, time.perf_counter() - start)
+        path.write_bytes(contents[path])
+    assert refused > 8_000
+    assert worst < 5
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < memory + 300_000
+
+
+def _content(directory, step, like):
+    """Everything that a resume reads, as one checksum."""
+    config, _, manifest = directory.read_manifest()
+    restored, trainer = directory.checkpoints.restore(step, like)
+    hashed = hashlib.sha256(repr((to_dict(config), manifest, trainer)).encode())
+    for leaf in jax.tree.leaves((restored[0].agent, restored[0].rest, restored[0].rows)):
+        hashed.update(np.asarray(leaf).tobytes())
+    return hashed.hexdigest()
+
+
+FORTY = {
+    "env": "grid-world",
+    "agent": ["dqn", "cdqn"],
+    "seeds": 10,
+    "seeds_per_run": 1,
+    "axes": {"discount": [0.5, 0.9]},
+    "fields": SMALL | {"steps": 600},
+}
+
+
+@pytest.fixture(scope="module")
+def forty(tmp_path_factory):
+    out = tmp_path_factory.mktemp("forty") / "out"
+    outcomes = run_sweep(sweep_of(FORTY).jobs(), out, LocalPool)
+    assert len(outcomes) == 40
+    return [path.read_bytes() for path in write_results(out)]
+
+
+def _command(out, *more):
+    toml = out.parent / "sweep.toml"
+    fields = "\n".join(f'"{name}" = {value!r}' for name, value in FORTY["fields"].items())
+    toml.write_text(
+        'env = "grid-world"\nagent = ["dqn", "cdqn"]\nseeds = 10\nseeds_per_run = 1\n'
+        f"[axes]\ndiscount = [0.5, 0.9]\n[fields]\n{fields}\n"
+    )
+    return [sys.executable, "-m", "umdqn.cli", "sweep", str(toml), "--out", str(out), *more]
+
+
+def _start(command):
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def test_forty_runs_with_ten_kills(forty, tmp_path):
+    """Workers and drivers in turn."""
+    out = tmp_path / "out"
+    random = np.random.default_rng(0)
+    command = _command(out)
+    driver = _start(command)
+    for kill in range(10):
+        time.sleep(random.uniform(5, 15))
+        if kill % 2:
+            driver.kill()
+            driver.wait()
+            driver = _start(command)
+            continue
+        found = subprocess.run(
+            ["pgrep", "-f", f"umdqn.sweeps.work {out}"], capture_output=True, text=True
+        ).stdout.split()
+        if found:
+            os.kill(int(found[0]), signal.SIGKILL)
+    assert driver.wait(timeout=1_200) == 0
+    assert [path.read_bytes() for path in write_results(out)] == forty
+    assert len(collect(out)) == 40 * 2
+
+
+def test_forty_runs_on_two_nodes_of_which_one_goes(forty, tmp_path):
+    """A real Ray cluster of two nodes on this machine; one is removed in the middle."""
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    second = cluster.add_node(num_cpus=1)
+    try:
+        out = tmp_path / "out"
+        driver = _start(_command(out, "--ray", cluster.address))
+        deadline = time.monotonic() + 600
+        while len(list(out.glob("runs/*/metrics.csv"))) < 10:
+            assert time.monotonic() < deadline
+            assert driver.poll() is None
+            time.sleep(0.5)
+        cluster.remove_node(second, allow_graceful=False)
+        assert driver.wait(timeout=1_200) == 0
+    finally:
+        cluster.shutdown()
+    assert [path.read_bytes() for path in write_results(out)] == forty
+
+
+def test_fifty_simultaneous_starts(tmp_path, monkeypatch):
+    """Fifty trainings of the same name: fifty directories."""
+    monkeypatch.chdir(tmp_path)
+    options = [part for name, value in SMALL.items() for part in (f"--{name}", str(value))]
+    command = [sys.executable, "-m", "umdqn.cli", "train", "grid-world", "dqn", *options]
+    command += ["--steps", "200"]
+    starts = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        for _ in range(50)
+    ]
+    made = {start.communicate()[0].strip() for start in starts}
+    assert len(made) == 50
+    checksums = {
+        hashlib.sha256((load(path).path / "metrics.jsonl").read_bytes()).hexdigest()
+        for path in made
+    }
+    assert len(checksums) == 1
