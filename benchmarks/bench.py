@@ -27,6 +27,8 @@ use_all_cores()
 
 import jax  # noqa: E402  (after the number of devices is set)
 
+from overhead import overheads  # noqa: E402
+
 Rate = Callable[[int], float]
 
 # Random actions cost no network: let all contestants explore equally little.
@@ -167,6 +169,8 @@ def show(results: dict[str, Any]) -> None:
     for name, row in results["milliseconds_per_step"].items():
         print(f"\nUMDQN-C, milliseconds a step (over all seeds) against {name}:")
         print("  ".join(f"{label}: {value:.2f}" for label, value in row.items()))
+    for name, share in results["share_of_files"].items():
+        print(f"\n{name}: checkpoints and metrics take {share:.2%} of the time")
     print("\nSeconds from the command to the first training step:")
     print(
         "  ".join(f"{name}: {value:.1f}" for name, value in results["first_step_seconds"].items())
@@ -190,6 +194,7 @@ def main() -> None:
         "environments": environments(options.rounds),
         "milliseconds_per_step": scaling(options.rounds),
         "first_step_seconds": start_up(),
+        "share_of_files": overheads(),
     }
     show(results)
     options.out.write_text(json.dumps(results, indent=2) + "\n")

@@ -115,6 +115,14 @@ def test_scores_of_records():
     assert rows[1] == ["a", "fast", "20", "2", "40.500 [40.000, 41.000]"]
 
 
+def test_what_varies_beside_the_agent_is_part_of_its_name():
+    records = [
+        {"env": "a", "agent": "w", "kappa": kappa, "step": 10, "seed": 0, "return_mean": kappa}
+        for kappa in (0.1, 1.0)
+    ]
+    assert scores_of(records).algorithms == ["w kappa=0.1", "w kappa=1.0"]
+
+
 def test_algorithms_are_compared_where_all_were_tried():
     extra = scores_of([*RECORDS, record("c", "fast", 0, 10, 5.0)])
     assert extra.tasks == ["a", "b", "c"]

@@ -46,6 +46,18 @@ def _sweep_of(options: argparse.Namespace) -> Any:
     return read_sweep(options.file)
 
 
+def compare(options: argparse.Namespace) -> None:
+    """Compare the algorithms of sweeps."""
+    from umdqn.analysis import write_comparison
+    from umdqn.sweeps import collect
+
+    records = [record for sweep in options.sweeps for record in collect(sweep)]
+    if not records:
+        raise UmdqnError(f"{options.sweeps[0]} holds no finished runs")
+    for path in write_comparison(records, options.out):
+        print(path)
+
+
 def reproduce(options: argparse.Namespace) -> None:
     """Make the paper's figures."""
     from umdqn.analysis import Reproduction, hours

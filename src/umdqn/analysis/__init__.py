@@ -10,6 +10,7 @@ from umdqn.analysis.monte_carlo import monte_carlo_returns
 from umdqn.analysis.reports import accuracy_report, draw_laws, evaluation_report
 from umdqn.analysis.reproduction import Reproduction
 from umdqn.analysis.scales import hours
+from umdqn.analysis.sections import write_comparison
 from umdqn.analysis.watching import watch
 
 __all__ = [
@@ -35,5 +36,6 @@ __all__ = [
     "summary_table",
     "truth",
     "watch",
+    "write_comparison",
     "write_report",
 ]

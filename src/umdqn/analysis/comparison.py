@@ -90,13 +90,25 @@ class Scores(NamedTuple):
 
 
 def scores_of(records: Sequence[Record]) -> Scores:
-    """The returns of all evaluations, by algorithm and task."""
+    """The returns of all evaluations, by algorithm and task.
+
+    Where other axes than environment and agent vary, their values belong to the algorithm's name.
+    """
+    varied = [
+        axis
+        for axis in axes_of(records)
+        if axis not in ("env", "agent") and len({str(record[axis]) for record in records}) > 1
+    ]
+
+    def algorithm(record: Record) -> str:
+        return " ".join([record["agent"], *(f"{axis}={record[axis]}" for axis in varied)])
+
     found: dict[str, dict[str, dict[int, dict[int, float]]]] = {}
     for record in records:
-        of_task = found.setdefault(record["env"], {}).setdefault(record["agent"], {})
+        of_task = found.setdefault(record["env"], {}).setdefault(algorithm(record), {})
         of_task.setdefault(record["seed"], {})[record["step"]] = record["return_mean"]
     steps: dict[str, np.ndarray] = {}
-    raw: dict[str, dict[str, np.ndarray]] = {record["agent"]: {} for record in records}
+    raw: dict[str, dict[str, np.ndarray]] = {algorithm(record): {} for record in records}
     for task, agents in found.items():
         evaluated = [set(run) for runs in agents.values() for run in runs.values()]
         common = sorted(set.intersection(*evaluated))

@@ -107,6 +107,7 @@ def improvement_figure(
     scores: Scores, ours: Sequence[str], others: Sequence[str], title: str
 ) -> Figure:
     """Probability that one algorithm beats another on a random task, with its interval."""
+    ours, others = ([name for name in of if name in scores.raw] for of in (ours, others))
     pairs = [(first, second) for first in ours for second in others if first != second]
     figure, axis = plt.subplots(figsize=(7, 1.4 + 0.27 * len(pairs)), layout="constrained")
     for place, (first, second) in enumerate(pairs):

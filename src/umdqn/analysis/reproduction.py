@@ -7,20 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from umdqn.analysis.accuracy import FIGURE_STATE, truth
-from umdqn.analysis.comparison import Scores, scores_of, summary_table
-from umdqn.analysis.curves import (
-    aggregates_figure,
-    curves_figure,
-    improvement_figure,
-    profiles_figure,
-)
-from umdqn.analysis.figures import laws_figure, save_figure
-from umdqn.analysis.pages import Picture, Section, Table, write_html, write_markdown
+from umdqn.analysis.figures import laws_figure
+from umdqn.analysis.pages import Section, Table, write_html, write_markdown
 from umdqn.analysis.reports import accuracy_report
 from umdqn.analysis.scales import BASELINES, SCALES, UMDQN, jobs_of
+from umdqn.analysis.sections import comparison_section, curves_section, picture
 from umdqn.envs.grid_world import STATES
 from umdqn.runs import RunDirectory, load
 from umdqn.runs.fields import to_dict
@@ -123,13 +115,6 @@ class Reproduction:
         jobs = self._finished()
         return {job.name: json.dumps(to_dict(job.config), indent=2) for job in jobs}
 
-    def _picture(self, name: str, figure: Figure, caption: str) -> Picture:
-        """Write a figure twice: to look at, and to print."""
-        self.out.mkdir(parents=True, exist_ok=True)
-        figure.savefig(self.out / f"{name}.svg")
-        save_figure(figure, self.out / f"{name}.png")
-        return Picture(self.out / f"{name}.png", caption)
-
     def _laws(self, name: str, agents: Sequence[str]) -> Section | None:
         place = Place(self.sweep)
         found = {
@@ -154,72 +139,21 @@ class Reproduction:
             for agent, report in reports.items()
         ]
         table = Table(["", *_ACCURACY], cells)
-        return Section(name, [self._picture(name, figure, caption), table])
+        return Section(name, [picture(self.out, name, figure, caption), table])
 
-    def _scores(self, agents: Sequence[str]) -> Scores | None:
+    def _records(self, agents: Sequence[str]) -> list[dict[str, Any]]:
+        """Results in the order of the agents."""
         records = [record for record in collect(self.sweep) if record["agent"] in agents]
-        records.sort(key=lambda record: agents.index(record["agent"]))
-        return scores_of(records) if records else None
+        return sorted(records, key=lambda record: agents.index(record["agent"]))
 
     def _curves(self) -> Section | None:
-        scores = self._scores(UMDQN)
-        if scores is None:
-            return None
-        figure = curves_figure(scores, scores.algorithms, "Performance of the UMDQN algorithm")
-        return Section("curves", [self._picture("curves", figure, _curve_caption(scores))])
+        records = self._records(UMDQN)
+        title = "Performance of the UMDQN algorithm"
+        return curves_section(records, self.out, "curves", title) if records else None
 
     def _comparison(self) -> Section | None:
-        scores = self._scores((*UMDQN, *BASELINES))
-        if scores is None:
-            return None
-        ours = [name for name in UMDQN if name in scores.algorithms]
-        theirs = [name for name in BASELINES if name in scores.algorithms]
-        normal = "0 and 1 are the worst and the best final return of any run on a task"
-        figures = {
-            "comparison": (
-                curves_figure(scores, scores.algorithms, "All algorithms"),
-                _curve_caption(scores),
-            ),
-            "aggregates": (
-                aggregates_figure(scores, f"On {', '.join(scores.common)}"),
-                f"Statistics of normalised final returns with 95% intervals; {normal}.",
-            ),
-            "profiles": (
-                profiles_figure(scores, "Performance profiles"),
-                f"Share of runs above a normalised final return; {normal}.",
-            ),
-            "improvement": (
-                improvement_figure(scores, ours, theirs, "UMDQN against the others"),
-                "Probability of a better final return on a random task, with 95% intervals.",
-            ),
-        }
-        pictures = [self._picture(name, *drawn) for name, drawn in figures.items()]
-        ranks = scores.ranks()
-        rank_rows = [
-            [name, *map(str, places.values()), f"{sum(places.values()) / len(places):.2f}"]
-            for name, places in sorted(ranks.items(), key=lambda item: sum(item[1].values()))
-        ]
-        tables = [
-            Table(*summary_table(collect(self.sweep))),
-            Table(["rank", *scores.common, "mean"], rank_rows),
-            Table(
-                ["", *next(iter(scores.aggregates().values()))],
-                [
-                    [name, *(str(value) for value in values.values())]
-                    for name, values in scores.aggregates().items()
-                ],
-            ),
-        ]
-        return Section("comparison", [*pictures, *tables])
-
-
-def _curve_caption(scores: Scores) -> str:
-    runs = {len(of) for tasks in scores.raw.values() for of in tasks.values()}
-    seeds = " or ".join(str(count) for count in sorted(runs))
-    return (
-        f"Mean return of evaluation episodes over {seeds} seeds, moving average over 5 evaluations "
-        "with 95% bootstrap bands."
-    )
+        records = self._records((*UMDQN, *BASELINES))
+        return comparison_section(records, self.out, UMDQN, BASELINES) if records else None
 
 
 def _job_row(job: Job, manifest: dict[str, Any]) -> list[str]:

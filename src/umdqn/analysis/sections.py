@@ -1,0 +1,112 @@
+"""Parts of reports that are made from the records of sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from umdqn.analysis.comparison import Scores, scores_of, summary_table
+from umdqn.analysis.curves import (
+    aggregates_figure,
+    curves_figure,
+    improvement_figure,
+    profiles_figure,
+)
+from umdqn.analysis.figures import save_figure
+from umdqn.analysis.pages import Picture, Section, Table, write_html, write_markdown
+
+Record = dict[str, Any]
+_NORMAL = "0 and 1 are the worst and the best final return of any run on an environment"
+
+
+def picture(out: Path, name: str, figure: Figure, caption: str) -> Picture:
+    """Write a figure twice: to look at, and to print."""
+    out.mkdir(parents=True, exist_ok=True)
+    figure.savefig(out / f"{name}.svg")
+    save_figure(figure, out / f"{name}.png")
+    return Picture(out / f"{name}.png", caption)
+
+
+def curves_section(records: Sequence[Record], out: Path, name: str, title: str) -> Section:
+    """Learning curves on every environment."""
+    scores = scores_of(records)
+    figure = curves_figure(scores, scores.algorithms, title)
+    return Section(name, [picture(out, name, figure, _curve_caption(scores))])
+
+
+def comparison_section(
+    records: Sequence[Record], out: Path, ours: Sequence[str], others: Sequence[str]
+) -> Section:
+    """Curves, final returns, ranks and statistics of several algorithms."""
+    scores = scores_of(records)
+    parts: list[str | Table | Picture] = [
+        picture(
+            out,
+            "comparison",
+            curves_figure(scores, scores.algorithms, "Learning curves"),
+            _curve_caption(scores),
+        ),
+        Table(*summary_table(records)),
+    ]
+    if len(scores.algorithms) > 1 and scores.common:
+        parts += _together(scores, out, ours, others)
+    return Section("comparison", parts)
+
+
+def _together(
+    scores: Scores, out: Path, ours: Sequence[str], others: Sequence[str]
+) -> list[Table | Picture]:
+    """What can be said over all environments that every algorithm was tried on."""
+    aggregates = scores.aggregates()
+    ranks = sorted(scores.ranks().items(), key=lambda item: sum(item[1].values()))
+    rank_rows = [
+        [name, *map(str, places.values()), f"{sum(places.values()) / len(places):.2f}"]
+        for name, places in ranks
+    ]
+    rows = [[name, *map(str, values.values())] for name, values in aggregates.items()]
+    where = ", ".join(scores.common)
+    return [
+        Table(["rank", *scores.common, "mean"], rank_rows),
+        picture(
+            out,
+            "aggregates",
+            aggregates_figure(scores, f"On {where}"),
+            f"Statistics of normalised final returns with 95% intervals; {_NORMAL}.",
+        ),
+        Table(["", *next(iter(aggregates.values()))], rows),
+        picture(
+            out,
+            "profiles",
+            profiles_figure(scores, "Performance profiles"),
+            f"Share of runs above a normalised final return; {_NORMAL}.",
+        ),
+        picture(
+            out,
+            "improvement",
+            improvement_figure(scores, ours, others, "Who does better?"),
+            "Probability of a better final return on a random environment, with 95% intervals.",
+        ),
+    ]
+
+
+def _curve_caption(scores: Scores) -> str:
+    runs = {len(of) for tasks in scores.raw.values() for of in tasks.values()}
+    seeds = " or ".join(str(count) for count in sorted(runs))
+    return (
+        f"Mean return of evaluation episodes over {seeds} seeds, moving average over 5 evaluations "
+        "with 95% bootstrap bands."
+    )
+
+
+def write_comparison(records: Sequence[Record], out: Path) -> list[Path]:
+    """A report of the records of any sweep; the files written."""
+    names = scores_of(records).algorithms
+    section = comparison_section(records, out, names, names)
+    title = "Comparison of algorithms"
+    written = [out / "report.md", out / "report.html"]
+    write_markdown(written[0], title, [section])
+    write_html(written[1], title, [section], {})
+    return written

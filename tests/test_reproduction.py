@@ -1,0 +1,93 @@
+"""The paper's figures from one command, on the smallest of sweeps."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from umdqn.analysis import Reproduction, scales
+from umdqn.analysis.scales import SCALES, Part, hours, jobs_of, seconds
+from umdqn.cli import main
+from umdqn.envs import CATALOGUE
+from umdqn.runs import configure
+from umdqn.sweeps import LocalPool, run_sweep
+from umdqn.types import UmdqnError
+
+TINY = {
+    "replay.warmup": 100,
+    "replay.batch_size": 4,
+    "update_every": 20,
+    "evaluation.every": 100,
+    "evaluation.episodes": 2,
+    "torso": "8,8",
+}
+
+
+def test_every_scale_is_made_of_valid_runs():
+    for scale, parts in SCALES.items():
+        envs = [env for part in parts for env in part.envs]
+        assert len(envs) == len(set(envs))
+        assert set(envs) <= set(CATALOGUE)
+        compiled = [env for env in envs if CATALOGUE[env].compiled]
+        jobs = jobs_of(scale, compiled, ("umdqn-c", "dqn"))
+        assert {job.config.env for job in jobs} == set(compiled)
+    assert {env for part in SCALES["paper"] for env in part.envs} == {
+        env for env in CATALOGUE if env != "CartPole-v0"
+    }
+
+
+def test_estimates_grow_with_the_work():
+    short = configure("grid-world", "umdqn-c", overrides={"steps": 10_000})
+    long = configure("grid-world", "umdqn-c", overrides={"steps": 100_000})
+    lazy = configure("grid-world", "umdqn-c", overrides={"steps": 100_000, "update_every": 4})
+    assert seconds(short) < seconds(lazy) < seconds(long)
+    jobs = jobs_of("short", ["grid-world"], ("umdqn-c", "dqn", "qr-dqn"))
+    # The longest job bounds what more cores can do.
+    assert hours(jobs, cores=1) > hours(jobs, cores=2) >= hours(jobs, cores=64) > 0
+    assert hours([]) == 0
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Curves and a comparison of two agents on the grid world."""
+    with pytest.MonkeyPatch.context() as patch:
+        part = Part(("grid-world",), ("dqn", "cdqn"), "paper", 400, 2, TINY)
+        patch.setitem(scales.SCALES, "tiny", (part,))
+        names = ("laws-baselines", "comparison")
+        reproduction = Reproduction(tmp_path_factory.mktemp("paper"), "tiny", names)
+        run_sweep(reproduction.jobs(), reproduction.sweep, LocalPool)
+        return reproduction, reproduction.write()
+
+
+def test_figures_are_pictures_and_drawings(made):
+    reproduction, _ = made
+    names = {"laws-baselines", "comparison", "aggregates", "profiles", "improvement"}
+    assert {path.stem for path in reproduction.out.glob("*.png")} == names
+    for path in reproduction.out.glob("*.svg"):
+        assert ET.parse(path).getroot().tag.endswith("svg")
+    assert {path.stem for path in reproduction.out.glob("*.svg")} == names
+
+
+def test_the_report_is_one_file_that_says_everything(made):
+    _, (markdown, page, _) = made
+    text = page.read_text()
+    # Nothing is fetched from anywhere.
+    assert not re.findall(r'(?:src|href)="(?!data:)', text)
+    assert text.count("<img ") == 5
+    for needed in ("grid-world", "cdqn", "0, 1", "jax 0.", "replay", "probability of", "400"):
+        assert needed.lower() in text.lower()
+    table = markdown.read_text()
+    assert "| grid-world | dqn | paper | 400 | 0, 1 |" in table
+    assert re.search(r"\| dqn \| [12] \| [12]\.00 \|", table)
+
+
+def test_mistakes_are_one_line(tmp_path, capsys):
+    out = ["--out", str(tmp_path / "out")]
+    assert main(["reproduce", "figure-1", *out]) == 1
+    assert "unknown figure 'figure-1'" in capsys.readouterr().err
+    assert main(["reproduce", "--scale", "smok", *out]) == 1
+    assert "unknown scale 'smok': did you mean 'smoke'?" in capsys.readouterr().err
+    assert main(["reproduce", "--env", "CartPole-v2", *out]) == 1
+    assert "did you mean 'CartPole-v1'?" in capsys.readouterr().err
+    with pytest.raises(UmdqnError, match="is not a sweep"):
+        Reproduction(tmp_path, "smoke", ["curves"]).write()
