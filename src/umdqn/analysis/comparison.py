@@ -19,7 +19,7 @@ def summary_table(records: Sequence[Record]) -> tuple[list[str], list[list[str]]
     axes = axes_of(records)
     points: dict[tuple[str, ...], list[Record]] = {}
     for record in final(records):
-        points.setdefault(tuple(str(record[axis]) for axis in axes), []).append(record)
+        points.setdefault(tuple(str(record.get(axis, "")) for axis in axes), []).append(record)
     rows = []
     for point, found in points.items():
         scores = np.array([[record["return_mean"]] for record in found])
@@ -97,11 +97,13 @@ def scores_of(records: Sequence[Record]) -> Scores:
     varied = [
         axis
         for axis in axes_of(records)
-        if axis not in ("env", "agent") and len({str(record[axis]) for record in records}) > 1
+        if axis not in ("env", "agent") and len({str(record.get(axis)) for record in records}) > 1
     ]
 
     def algorithm(record: Record) -> str:
-        return " ".join([record["agent"], *(f"{axis}={record[axis]}" for axis in varied)])
+        return " ".join(
+            [record["agent"], *(f"{axis}={record[axis]}" for axis in varied if axis in record)]
+        )
 
     found: dict[str, dict[str, dict[int, dict[int, float]]]] = {}
     for record in records:

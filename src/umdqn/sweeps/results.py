@@ -52,8 +52,9 @@ def write_results(root: Path) -> list[Path]:
 def final(records: Sequence[Record]) -> list[Record]:
     """The last record of every seed of every point."""
     last: dict[str, Record] = {}
+    axes = axes_of(records)
     for record in records:
-        seed = {name: value for name, value in record.items() if name in axes_of(records)}
+        seed = {name: value for name, value in record.items() if name in axes}
         key = json.dumps(seed | {"seed": record["seed"]}, sort_keys=True)
         if key not in last or record["step"] >= last[key]["step"]:
             last[key] = record
@@ -61,6 +62,6 @@ def final(records: Sequence[Record]) -> list[Record]:
 
 
 def axes_of(records: Sequence[Record]) -> list[str]:
-    """Names of the axes: what stands before the seed and the step."""
-    names = list(records[0]) if records else []
-    return names[: names.index("step")] if "step" in names else names
+    """Names of the axes: what stands before the step and the seed."""
+    every = (name for record in records for name in list(record)[: list(record).index("step")])
+    return list(dict.fromkeys(every))
