@@ -212,7 +212,7 @@ def test_a_run_never_overwrites(tmp_path, monkeypatch):
         (lambda run: (run / "manifest.json").unlink(), "has no manifest.json"),
         (lambda run: (run / "manifest.json").write_text("[" * 100_000), "corrupt: not JSON"),
         (lambda run: replace(run, '"seeds": 2', '"seeds": 1'), "its checksum is wrong"),
-        (lambda run: replace(run, '"format_version": 2', '"format_version": 1'), "checksum"),
+        (lambda run: replace(run, '"format_version": 2', '"format_version": 1'), "version 1;"),
         (lambda run: edit(run, format_version=99), "format version 99"),
         (lambda run: edit(run, config={}), "corrupt"),
         (lambda run: cut(run), "corrupt: its size is wrong"),

@@ -1,6 +1,7 @@
 """Sweeps: every run once, whatever is killed on the way."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -47,10 +48,10 @@ SWEEP = {
 }
 
 
-def children() -> list[int]:
-    """The processes of jobs on this machine that belong to this test process."""
+def children(out) -> list[int]:
+    """The processes of the jobs of a sweep."""
     found = subprocess.run(
-        ["pgrep", "-f", "umdqn.sweeps.work"], capture_output=True, text=True
+        ["pgrep", "-f", f"umdqn.sweeps {out}"], capture_output=True, text=True
     ).stdout
     return [int(line) for line in found.split()]
 
@@ -106,7 +107,7 @@ def test_killed_workers_and_drivers_change_nothing(undisturbed, tmp_path):
             assert driver.poll() is None
             time.sleep(0.05)
         if victim == "worker":
-            os.kill(children()[0], signal.SIGKILL)
+            os.kill(children(out)[0], signal.SIGKILL)
             time.sleep(1)
         os.kill(driver.pid, signal.SIGKILL)
         driver.wait()
@@ -170,6 +171,9 @@ def test_failures_are_listed_and_stop_nothing(tmp_path, monkeypatch, capsys):
         ({"axes": {"discount": [0.5, 0.5]}}, "twice"),
         ({"axes": {"discount": 0.5}}, "axes.discount = 0.5 is not allowed: a list of values"),
         ({"axes": {"seed": [1, 2]}}, "the number `seeds` says"),
+        ({"axes": {"discount": [0.5, "0.50"]}}, "the same as"),
+        ({"fields": {"seeds": 3}}, "a sweep has a key 'seeds' of its own"),
+        ({"axes": {"agent": ["dqn"]}}, "a sweep has a key 'agent' of its own"),
         ({"axes": {"steps": [1, 2]}}, "an axis or a shared field, not both"),
         ({"env": "grid-wrld"}, "unknown environment 'grid-wrld': did you mean 'grid-world'"),
         ({"fields": {"discont": 0.5}}, "unknown field 'discont': did you mean 'discount'"),
@@ -215,6 +219,18 @@ def test_files_that_are_no_sweeps(tmp_path, capsys):
         collect(foreign)
 
 
+def test_a_damaged_run_is_one_failure(undisturbed, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(undisturbed[0], out)
+    damaged = sorted(out.glob("runs/*"))[0]
+    (damaged / "manifest.json").write_text("{")
+    outcomes = run_sweep(sweep_of(SWEEP).jobs(), out, LocalPool)
+    assert outcomes[damaged.name].status == "failed"
+    assert "manifest.json is corrupt" in outcomes[damaged.name].reason
+    assert [end.status for end in outcomes.values()].count("finished") == 3
+    assert len(collect(out)) == 3 * 6
+
+
 def test_one_sweep_is_not_driven_twice_at_once(undisturbed):
     out, _ = undisturbed
     with locked(out), pytest.raises(UmdqnError, match="another process is training in"):
@@ -252,10 +268,13 @@ def test_a_job_that_always_dies_is_given_up(tmp_path):
 def test_an_unreachable_cluster_is_one_line(tmp_path, capsys):
     pytest.importorskip("ray")
     arguments = ["sweep", "--env", "grid-world", "--agent", "dqn", "--out", str(tmp_path / "out")]
-    assert main([*arguments, "--ray", "no-such-scheme"]) == 1
-    printed = capsys.readouterr().err
-    assert "--ray no-such-scheme: cannot reach a Ray cluster" in printed
-    assert "Traceback" not in printed
+    for address in ("no-such-scheme", "127.0.0.1:1"):
+        assert main([*arguments, "--ray", address]) == 1
+        printed = capsys.readouterr().err
+        assert f"--ray {address}: cannot reach a Ray cluster" in printed
+        assert "Traceback" not in printed
+    assert main([*arguments, "--ray", "local", "--workers", "2"]) == 1
+    assert "the Ray cluster knows how many it has" in capsys.readouterr().err
 
 
 def test_a_sweep_on_ray_is_the_same_sweep(undisturbed, tmp_path):

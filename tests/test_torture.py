@@ -187,7 +187,7 @@ def test_forty_runs_with_ten_kills(forty, tmp_path):
             driver = _start(command)
             continue
         found = subprocess.run(
-            ["pgrep", "-f", f"umdqn.sweeps.work {out}"], capture_output=True, text=True
+            ["pgrep", "-f", f"umdqn.sweeps {out}"], capture_output=True, text=True
         ).stdout.split()
         if found:
             os.kill(int(found[0]), signal.SIGKILL)

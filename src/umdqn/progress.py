@@ -22,7 +22,7 @@ class TrainingDisplay(Callback):
 
     def __init__(self, config: Config):
         self._config = config
-        self._console = Console(stderr=True, highlight=False)
+        self._console = Console(stderr=True, highlight=False, markup=False)
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
@@ -103,7 +103,7 @@ class SweepDisplay:
     """How far a sweep has come: a live table of what runs, or a line an ended job."""
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True, highlight=False)
+        self._console = Console(stderr=True, highlight=False, markup=False)
         self._live = Live(console=self._console, auto_refresh=False)
         self._said: set[str] = set()
         self._begun = time.monotonic()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from umdqn.tables import print_table
-from umdqn.types import UmdqnError, check_count
+from umdqn.types import UmdqnError, check, check_count
 
 
 def sweep(options: argparse.Namespace) -> None:
@@ -18,12 +19,13 @@ def sweep(options: argparse.Namespace) -> None:
     from umdqn.sweeps import collect, write_results
 
     jobs = _sweep_of(options).jobs()
-    failures = _run(jobs, options.out, options)
-    written = write_results(options.out)
-    print_table(*summary_table(collect(options.out)))
-    for path in written:
-        print(path)
-    _complain(failures, len(jobs))
+    with _complaints(_run(jobs, options.out, options), len(jobs)):
+        written = write_results(options.out)
+        records = collect(options.out)
+        if records:
+            print_table(*summary_table(records))
+        for path in written:
+            print(path)
 
 
 def _sweep_of(options: argparse.Namespace) -> Any:
@@ -38,6 +40,7 @@ def _sweep_of(options: argparse.Namespace) -> Any:
     }
     shared = fields(options)
     axes = {name: values for name, *values in options.vary}
+    check(len(axes) == len(options.vary), "vary", options.vary, "each field once")
     if options.file is None:
         return sweep_of({**given, "axes": axes, "fields": shared})
     also = [*given, *shared, *axes]
@@ -69,10 +72,9 @@ def reproduce(options: argparse.Namespace) -> None:
         "the one whose rates are known (umdqn/analysis/rates.json)",
         file=sys.stderr,
     )
-    failures = _run(jobs, made.sweep, options)
-    for path in made.write():
-        print(path)
-    _complain(failures, len(jobs))
+    with _complaints(_run(jobs, made.sweep, options), len(jobs)):
+        for path in made.write():
+            print(path)
 
 
 def _run(jobs: list[Any], root: Path, options: argparse.Namespace) -> dict[str, str]:
@@ -82,7 +84,7 @@ def _run(jobs: list[Any], root: Path, options: argparse.Namespace) -> dict[str, 
 
     with SweepDisplay() as display:
         outcomes = run_sweep(jobs, root, _pool(options), display.show)
-    return {name: end.reason for name, end in outcomes.items() if end.status == "failed"}
+    return {name: end.reason for name, end in outcomes.items() if end.status != "finished"}
 
 
 def _pool(options: argparse.Namespace) -> Callable[[Path], Any]:
@@ -92,11 +94,22 @@ def _pool(options: argparse.Namespace) -> Callable[[Path], Any]:
     workers = None if options.workers is None else read_number("workers", int, options.workers)
     check_count("workers", 1 if workers is None else workers)
     if options.ray:
+        both = workers is None
+        check(both, "workers", workers, "the Ray cluster knows how many it has (--ray)")
         return lambda root: RayPool(root, options.ray)
     return lambda root: LocalPool(root, workers)
 
 
-def _complain(failures: dict[str, str], jobs: int) -> None:
+@contextmanager
+def _complaints(failures: dict[str, str], jobs: int) -> Iterator[None]:
+    """Report what there is; then, whatever happens, say what failed."""
+    complaint = None
     if failures:
         listed = "; ".join(f"{name} ({reason})" for name, reason in failures.items())
-        raise UmdqnError(f"{len(failures)} of {jobs} runs failed: {listed}")
+        complaint = UmdqnError(f"{len(failures)} of {jobs} runs failed: {listed}")
+    try:
+        yield
+    except UmdqnError as error:
+        raise complaint or error from None
+    if complaint:
+        raise complaint

@@ -25,6 +25,8 @@ Key = jax.Array
 
 # Tables up to this size are listed whole in an error.
 _FEW = 15
+# Characters of somebody else's error that are worth showing.
+_LONG = 400
 
 
 class UmdqnError(Exception):
@@ -61,6 +63,12 @@ def check(condition: bool, field: str, value: Any, allowed: str) -> None:
 def check_count(field: str, value: int, least: int = 1) -> None:
     """Raise `InvalidField` unless `value` is a count that compiled programs can hold."""
     check(least <= value < 2**31, field, value, f"at least {least} and below 2^31")
+
+
+def one_line(error: BaseException) -> str:
+    """An exception as a short text without line breaks."""
+    text = " ".join(str(error).split())[:_LONG]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UmdqnError:

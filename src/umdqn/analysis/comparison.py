@@ -24,7 +24,10 @@ def summary_table(records: Sequence[Record]) -> tuple[list[str], list[list[str]]
     for point, found in points.items():
         scores = np.array([[record["return_mean"]] for record in found])
         steps = max(record["step"] for record in found)
-        rows.append([*point, f"{steps:,}", str(len(found)), str(estimate(scores, mean))])
+        # One run says nothing of how much runs differ.
+        single = f"{scores.mean():.3f}"
+        shown = str(estimate(scores, mean)) if len(found) > 1 else single
+        rows.append([*point, f"{steps:,}", str(len(found)), shown])
     return [*axes, "steps", "seeds", "return [95% interval]"], rows
 
 
@@ -54,14 +57,12 @@ class Scores(NamedTuple):
         return low, high if high > low else low + 1.0
 
     def normalised(self, algorithm: str) -> np.ndarray:
-        """Final scores [runs, tasks] on the common tasks."""
-        counts = {task: len(self.raw[algorithm][task]) for task in self.common}
-        if len(set(counts.values())) != 1:
-            raise UmdqnError(f"{algorithm} needs as many seeds on every environment: {counts}")
+        """Final scores [runs, tasks] on the common tasks: as many runs as all of them have."""
+        runs = min(len(self.raw[algorithm][task]) for task in self.common)
         columns = []
         for task in self.common:
             low, high = self.bounds(task)
-            columns.append((self.raw[algorithm][task][:, -1] - low) / (high - low))
+            columns.append((self.raw[algorithm][task][:runs, -1] - low) / (high - low))
         return np.stack(columns, axis=1)
 
     def aggregates(self) -> dict[str, dict[str, Estimate]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -58,7 +58,7 @@ def curves_figure(scores: Scores, algorithms: Sequence[str], title: str) -> Figu
         axis.grid(alpha=0.25)
     for axis in axes.flat[count:]:
         axis.set_visible(False)
-    _legend(figure, axes.flat[0])
+    _legend(figure, axes.flat)
     figure.suptitle(title)
     return figure
 
@@ -98,7 +98,7 @@ def profiles_figure(scores: Scores, title: str) -> Figure:
     axis.set_xlabel("normalised final return")
     axis.set_ylabel("share of runs above")
     axis.grid(alpha=0.25)
-    _legend(figure, axis)
+    _legend(figure, [axis])
     axis.set_title(title)
     return figure
 
@@ -126,8 +126,10 @@ def improvement_figure(
     return figure
 
 
-def _legend(figure: Figure, axis: Axes) -> None:
-    handles, labels = axis.get_legend_handles_labels()
+def _legend(figure: Figure, axes: Iterable[Axes]) -> None:
+    found = [zip(*reversed(axis.get_legend_handles_labels()), strict=True) for axis in axes]
+    entries = dict(entry for axis in found for entry in axis)
+    labels, handles = list(entries), list(entries.values())
     # Eight names do not fit below one panel.
     columns = min(len(labels), int(figure.get_figwidth() / 1.6))
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)

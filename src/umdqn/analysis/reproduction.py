@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +54,8 @@ class Reproduction:
         """Where the trainings are."""
         return self.out / "sweep"
 
-    def jobs(self) -> list[Job]:
-        """All trainings that the figures need."""
+    @cached_property
+    def _all_jobs(self) -> list[Job]:
         needs = {
             "laws": ([_GRID], UMDQN),
             "laws-baselines": ([_GRID], BASELINES[1:]),
@@ -65,6 +66,10 @@ class Reproduction:
         for name in self.names:
             found |= {job.name: job for job in jobs_of(self.scale, *needs[name])}
         return list(found.values())
+
+    def jobs(self) -> list[Job]:
+        """All trainings that the figures need."""
+        return self._all_jobs
 
     def write(self) -> list[Path]:
         """Draw everything that there are results for; the reports written."""
@@ -85,15 +90,7 @@ class Reproduction:
         return written
 
     def _finished(self) -> list[Job]:
-        place = Place(self.sweep)
-
-        def done(job: Job) -> bool:
-            directory = RunDirectory(place.run(job.name))
-            return directory.manifest_path.exists() and (
-                directory.read_manifest()[2]["status"] == "finished"
-            )
-
-        return [job for job in self.jobs() if done(job)]
+        return [job for job in self.jobs() if Place(self.sweep).finished(job)]
 
     def _account(self) -> list[str | Table]:
         """What was run, in words and numbers."""
@@ -144,6 +141,7 @@ class Reproduction:
     def _records(self, agents: Sequence[str]) -> list[dict[str, Any]]:
         """Results in the order of the agents."""
         records = [record for record in collect(self.sweep) if record["agent"] in agents]
+        records = [record for record in records if record["env"] in self.envs]
         return sorted(records, key=lambda record: agents.index(record["agent"]))
 
     def _curves(self) -> Section | None:

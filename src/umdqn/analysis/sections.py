@@ -15,7 +15,7 @@ from umdqn.analysis.curves import (
     improvement_figure,
     profiles_figure,
 )
-from umdqn.analysis.figures import save_figure
+from umdqn.analysis.figures import save_figure, whole_picture
 from umdqn.analysis.pages import Picture, Section, Table, write_html, write_markdown
 
 Record = dict[str, Any]
@@ -24,8 +24,8 @@ _NORMAL = "0 and 1 are the worst and the best final return of any run on an envi
 
 def picture(out: Path, name: str, figure: Figure, caption: str) -> Picture:
     """Write a figure twice: to look at, and to print."""
-    out.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out / f"{name}.svg")
+    with whole_picture(out / f"{name}.svg") as partial:
+        figure.savefig(partial)
     save_figure(figure, out / f"{name}.png")
     return Picture(out / f"{name}.png", caption)
 

@@ -19,9 +19,9 @@ from umdqn.envs.atari import AtariEnvs, atari_spec
 from umdqn.envs.classic_control import Acrobot, CartPole, MountainCar
 from umdqn.envs.environment import Environment
 from umdqn.envs.grid_world import GridWorld
-from umdqn.envs.hosted import GymnasiumEnvs, HostEnv, close, guarded, one_line, spec_of
+from umdqn.envs.hosted import GymnasiumEnvs, HostEnv, close, guarded, spec_of
 from umdqn.envs.minatar import GAMES, MinAtar
-from umdqn.types import Domain, EnvSpec, UmdqnError, notice, unknown
+from umdqn.types import Domain, EnvSpec, UmdqnError, notice, one_line, unknown
 
 MINATAR = "MinAtar/"
 _RETIRED = {

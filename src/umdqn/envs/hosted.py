@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from umdqn.types import UNBOUNDED, Domain, EnvSpec, Observation, UmdqnError, notice
+from umdqn.types import UNBOUNDED, Domain, EnvSpec, Observation, UmdqnError, notice, one_line
 
 
 class EnvironmentFault(UmdqnError):
@@ -262,12 +262,6 @@ def close(name: str, env: gymnasium.Env) -> None:
         env.close()
     except Exception as error:
         notice(f"environment {name!r} could not close: {one_line(error)}")
-
-
-def one_line(error: Exception) -> str:
-    """An exception as text without line breaks."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def _describe(value: Any) -> str:

@@ -101,5 +101,5 @@ def bellman(
     Where the discount is 0 this is a Dirac at the reward, which not every metric can compare;
     `terminal`, if given, stands for it there (appendix C of the paper).
     """
-    pushed = Affine(law, reward, discount)
+    pushed = Affine(law.confined(), reward, discount)
     return pushed if terminal is None else Either(discount == 0, terminal, pushed)

@@ -96,6 +96,10 @@ class Law(eqx.Module):
         """
         return fractions, self.quantile(fractions)
 
+    def confined(self) -> Law:
+        """The law as a Bellman target sees it: without what errors alone put beyond a domain."""
+        return self
+
     def particles(
         self, fractions: Float[Array, "count"]
     ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:

@@ -41,11 +41,8 @@ class QuantileLaw(Law):
     ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
         return fractions, self._function(fractions)
 
-    def particles(
-        self, fractions: Float[Array, "count"]
-    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
-        positions, weights = super().particles(fractions)
-        return jnp.clip(positions, self.domain.low, self.domain.high), weights
+    def confined(self) -> Law:
+        return _ConfinedQuantileLaw(self.table, self.domain)
 
     def quantile(self, tau: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         tau = jnp.asarray(tau)
@@ -85,6 +82,16 @@ class QuantileLaw(Law):
 
     @property
     def value(self) -> Float[Array, "*laws"]:
-        """The mean of what `particles` stands for."""
+        """The mean, with quantiles beyond the domain at its bounds."""
         bounded = jnp.clip(self.table.heights, -1.0, 1.0)
         return self.domain.from_unit(jnp.trapezoid(bounded, dx=self.table.spacing, axis=-1) / 2)
+
+
+class _ConfinedQuantileLaw(QuantileLaw):
+    """The same, with particles beyond the domain at its bounds."""
+
+    def particles(
+        self, fractions: Float[Array, "count"]
+    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
+        positions, weights = super().particles(fractions)
+        return jnp.clip(positions, self.domain.low, self.domain.high), weights

@@ -22,7 +22,6 @@ from umdqn.types import EnvSpec, UmdqnError
 
 FORMAT = "umdqn-run"
 FORMAT_VERSION = 2
-_WITHOUT_CHECKSUM = 1
 PROMISES = {
     True: "bit for bit, on the same machine and versions",
     False: "bit for bit, if the environment's seeds determine it",
@@ -99,37 +98,48 @@ class RunDirectory:
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise UmdqnError(f"{self.manifest_path} is not the manifest of a umdqn run")
         found = manifest.get("format_version")
-        if found not in (FORMAT_VERSION, _WITHOUT_CHECKSUM):
+        if found != FORMAT_VERSION:
             raise UmdqnError(
                 f"{self.path} has format version {found!r}; this umdqn reads {FORMAT_VERSION}"
             )
-        if found == FORMAT_VERSION or "checksum" in manifest:
-            manifest = read_sealed(self.manifest_path)
+        manifest = read_sealed(self.manifest_path)
         try:
             config = from_dict(Config, manifest["config"])
-            # Older runs do not describe their environment.
-            described = manifest.get("environment")
-            spec = from_dict(EnvSpec, described) if described else config.environment().spec
-            return config, spec, manifest
+            return config, from_dict(EnvSpec, manifest["environment"]), manifest
         except (KeyError, TypeError, AttributeError, ValueError, UmdqnError) as error:
             raise UmdqnError(f"{self.manifest_path} is corrupt: {error}") from error
+
+    def finished(self, config: Config) -> bool:
+        """Whether this is a whole run of a configuration; anything unreadable is not."""
+        try:
+            found, _, manifest = self.read_manifest()
+        except UmdqnError:
+            return False
+        return found == config and manifest["status"] == "finished"
 
     def append_metrics(self, record: dict[str, Any]) -> None:
         """Add one line of metrics."""
         try:
             with self.metrics_path.open("a") as file:
                 file.write(json.dumps(record) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as error:
             raise UmdqnError(f"cannot write {self.metrics_path}: {error.strerror}") from error
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """All metrics so far; a last line cut short by a crash is left out."""
+        try:
+            lines = self.metrics_path.read_text().splitlines()
+        except OSError as error:
+            raise UmdqnError(f"cannot read {self.metrics_path}: {error.strerror}") from error
         records = []
-        for line in self.metrics_path.read_text().splitlines():
+        for number, line in enumerate(lines, start=1):
             try:
                 records.append(json.loads(line))
             except ValueError:
-                break
+                if number < len(lines):
+                    raise UmdqnError(f"{self.metrics_path} is corrupt: line {number}") from None
         return records
 
     def write_table(self) -> None:
@@ -144,6 +154,8 @@ class RunDirectory:
     def cut_metrics(self, size: int) -> None:
         """Forget what was written after the first `size` bytes."""
         try:
+            if self.metrics_path.stat().st_size < size:
+                raise UmdqnError(f"{self.metrics_path} is corrupt: it lacks what was written")
             os.truncate(self.metrics_path, size)
         except OSError as error:
             raise UmdqnError(f"cannot write {self.metrics_path}: {error.strerror}") from error

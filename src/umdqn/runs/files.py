@@ -28,16 +28,16 @@ class Busy(UmdqnError):
 
 
 @contextlib.contextmanager
-def locked(directory: Path) -> Iterator[None]:
-    """Hold a directory alone, for as long as this process lives at most."""
+def locked(directory: Path, name: str = "lock") -> Iterator[None]:
+    """Hold a directory alone, or what a name in it stands for, while this process lives at most."""
     try:
-        file = (directory / "lock").open("w")
+        file = (directory / name).open("w")
     except OSError as error:
         raise UmdqnError(f"cannot write in {directory}: {error.strerror}") from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             raise Busy(f"another process is training in {directory}") from None
         yield
 

@@ -12,7 +12,7 @@ from typing import Any
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.config import Config
 from umdqn.runs.fields import to_dict
-from umdqn.types import UmdqnError, unknown
+from umdqn.types import UmdqnError, one_line, unknown
 
 
 def _scalars(record: dict[str, Any]) -> dict[str, float]:
@@ -76,9 +76,9 @@ class WeightsAndBiases(Callback):
                 settings=self._module.Settings(silent=True, console="off"),
             )
         except Exception as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise UmdqnError(
-                f"log wandb: {reason} (log in with `wandb login`, or set WANDB_MODE=offline)"
+                f"log wandb: {one_line(error)} "
+                "(log in with `wandb login`, or set WANDB_MODE=offline)"
             ) from error
 
     def on_evaluation(self, step: int, records: Sequence[dict[str, Any]]) -> None:

@@ -52,7 +52,7 @@ def run_sweep(
         plan = {"format": FORMAT, "format_version": _FORMAT_VERSION}
         write_json(root / "sweep.json", plan | {"jobs": [job.to_json() for job in jobs]})
         place = Place(root)
-        outcomes = {job.name: Outcome("finished") for job in jobs if _finished(job, place)}
+        outcomes = {job.name: Outcome("finished") for job in jobs if place.finished(job)}
         todo = [job for job in jobs if job.name not in outcomes]
         for job in todo:
             write_json(place.job(job.name), job.to_json())
@@ -87,23 +87,14 @@ def _make(root: Path) -> None:
     """Make the directory of a sweep; one that holds something else is never touched."""
     try:
         root.mkdir(parents=True, exist_ok=True)
-        foreign = any(root.iterdir()) and not (root / "sweep.json").exists()
-        # A driver that was killed at its start leaves these.
-        foreign = foreign and not {p.name for p in root.iterdir()} <= {"jobs", "runs", "lock"}
-        if foreign:
+        # A driver that was killed at its start leaves some of its own.
+        names = {path.name for path in root.iterdir() if not path.name.startswith(".")}
+        if names and "sweep.json" not in names and not names <= {"jobs", "runs", "lock"}:
             raise UmdqnError(f"--out {root}: not empty, and not a sweep")
         for name in ("jobs", "runs"):
             (root / name).mkdir(exist_ok=True)
     except OSError as error:
         raise UmdqnError(f"--out {root}: cannot make it: {error.strerror}") from error
-
-
-def _finished(job: Job, place: Place) -> bool:
-    directory = RunDirectory(place.run(job.name))
-    if not directory.manifest_path.exists():
-        return False
-    config, _, manifest = directory.read_manifest()
-    return config == job.config and manifest["status"] == "finished"
 
 
 class _Drive:
@@ -132,7 +123,8 @@ class _Drive:
                     self._pool.submit(name)
                 for name, outcome in self._pool.ended().items():
                     del self._running[name]
-                    if outcome.status == "lost" and self._again(name, interrupted.is_set()):
+                    gone = outcome.status in ("lost", "interrupted")
+                    if gone and self._again(name, interrupted.is_set()):
                         waiting.appendleft(name)
                     else:
                         self._outcomes[name] = self._named(name, outcome)
@@ -149,7 +141,7 @@ class _Drive:
         return not stopping and self._losses[name][1] < _LOSSES
 
     def _named(self, name: str, outcome: Outcome) -> Outcome:
-        if outcome.status != "lost":
+        if outcome.status not in ("lost", "interrupted"):
             return outcome
         step, count = self._losses[name]
         where = "before its first checkpoint" if step < 0 else f"after its checkpoint {step:,}"

@@ -45,8 +45,10 @@ class Sweep:
             check(not twice, name, list(values), f"{twice[:1]} twice")
         for name in self.axes:
             check(name not in self.fields, name, "both", "an axis or a shared field, not both")
-            reserved = name in ("seed", "seeds")
-            check(not reserved, name, "an axis", "the number `seeds` says how many seeds there are")
+            check(name != "seed", name, "an axis", "the number `seeds` says how many there are")
+        for name in (*self.axes, *self.fields):
+            reserved = name in (*_MAIN_AXES, "seeds")
+            check(not reserved, name, "a field", f"a sweep has a key {name!r} of its own")
 
     def _all_axes(self) -> dict[str, Sequence[Any]]:
         return {name: getattr(self, name) for name in _MAIN_AXES} | dict(self.axes)
@@ -62,6 +64,10 @@ class Sweep:
             # What the environment lacks is better known now than in the middle of the sweep.
             config.build_agent()
             jobs += [Job.of(point, each) for each in self._by_seeds(config)]
+        names: dict[str, Job] = {}
+        for job in jobs:
+            same = names.setdefault(job.name, job)
+            check(same is job, "sweep", job.point, f"the same as {same.point}")
         return jobs
 
     def _by_seeds(self, config: Config) -> list[Config]:

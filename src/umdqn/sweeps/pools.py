@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from typing import IO, Any, NamedTuple, Protocol
 
 from umdqn.loops import available_cores
 from umdqn.sweeps.work import Outcome, work
-from umdqn.types import UmdqnError
+from umdqn.types import UmdqnError, one_line
 
 
 class Pool(Protocol):
@@ -45,7 +46,8 @@ class Pool(Protocol):
 
 class _Child(NamedTuple):
     process: subprocess.Popen[bytes]
-    errors: IO[bytes]
+    said: IO[bytes]
+    complained: IO[bytes]
 
 
 class LocalPool:
@@ -61,16 +63,17 @@ class LocalPool:
         return self._workers - len(self._children)
 
     def submit(self, name: str) -> None:
-        errors = tempfile.TemporaryFile()  # noqa: SIM115
+        # Files, not pipes: an environment may print more than a pipe holds.
+        said, complained = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
         process = subprocess.Popen(
-            [sys.executable, "-m", "umdqn.sweeps.work", str(self._root), name],
+            [sys.executable, "-m", "umdqn.sweeps", str(self._root), name],
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
+            stdout=said,
+            stderr=complained,
             # Ctrl-C reaches the driver alone, which passes it on.
             start_new_session=True,
         )
-        self._children[name] = _Child(process, errors)
+        self._children[name] = _Child(process, said, complained)
 
     def ended(self) -> dict[str, Outcome]:
         over = {n: child for n, child in self._children.items() if child.process.poll() is not None}
@@ -91,21 +94,25 @@ class LocalPool:
 
 def _outcome(child: _Child) -> Outcome:
     """What a process that has ended says of itself, or why it says nothing."""
-    assert child.process.stdout is not None
     assert child.process.stdin is not None
-    said = child.process.stdout.read().decode(errors="replace").splitlines()
-    child.process.stdout.close()
     child.process.stdin.close()
-    child.errors.seek(0)
-    complaints = child.errors.read().decode(errors="replace").splitlines()
-    child.errors.close()
+    said, complained = (_last_line(file) for file in (child.said, child.complained))
     try:
-        return Outcome(**json.loads(said[-1]))
-    except (IndexError, ValueError, TypeError):
+        return Outcome(**json.loads(said))
+    except (ValueError, TypeError):
         code = child.process.returncode
         cause = f"signal {-code}" if code < 0 else f"exit code {code}"
-        last = f": {complaints[-1]}" if complaints else ""
+        last = f": {complained}" if complained else ""
         return Outcome("lost", f"its process ended with {cause}{last}")
+
+
+def _last_line(file: IO[bytes]) -> str:
+    """The last line of a file, which is closed."""
+    with file:
+        end = file.seek(0, os.SEEK_END)
+        file.seek(max(end - 10_000, 0))
+        lines = file.read().decode(errors="replace").splitlines()
+    return lines[-1] if lines else ""
 
 
 class RayPool:
@@ -130,6 +137,7 @@ class RayPool:
                 "num_cpus": available_cores(),
             }
         else:
+            _check_reachable(address)
             options |= {"address": address}
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         try:
@@ -138,8 +146,7 @@ class RayPool:
                 warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
                 self._ray.init(**options)
         except Exception as error:
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise UmdqnError(f"--ray {address}: cannot reach a Ray cluster: {reason}") from error
+            raise _unreachable(address, one_line(error)) from error
 
     @property
     def free(self) -> int:
@@ -160,15 +167,29 @@ class RayPool:
         try:
             return Outcome(**self._ray.get(task))
         except self._ray.exceptions.RayError as error:
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-            return Outcome("lost", reason)
+            return Outcome("lost", one_line(error))
 
     def interrupt(self) -> None:
         for task in self._tasks:
-            self._ray.cancel(task, force=True)
+            self._ray.cancel(task, force=False)
 
     def close(self) -> None:
         self._ray.shutdown()
+
+
+def _unreachable(address: str, reason: str) -> UmdqnError:
+    return UmdqnError(f"--ray {address}: cannot reach a Ray cluster: {reason}")
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself would try for minutes, and not quietly."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit() or "/" in address:
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except (OSError, OverflowError) as error:
+        raise _unreachable(address, one_line(error)) from error
 
 
 def _work_on_ray(root: str, name: str) -> dict[str, str]:

@@ -25,12 +25,9 @@ def collect(root: Path) -> list[Record]:
     place = Place(root)
     records = []
     for job in read_plan(root):
-        directory = RunDirectory(place.run(job.name))
-        if not directory.manifest_path.exists():
-            continue
-        _, _, manifest = directory.read_manifest()
-        if manifest["status"] == "finished":
-            records += [{**job.point, **line} for line in directory.read_metrics()]
+        if place.finished(job):
+            lines = RunDirectory(place.run(job.name)).read_metrics()
+            records += [{**job.point, **line} for line in lines]
     return records
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from umdqn.loops import keep_compiled_programs
-from umdqn.runs import Callback, Config, Interrupted, Report, train_once
-from umdqn.runs.files import Busy, read_json
+from umdqn.runs import Callback, Config, Interrupted, Report, RunDirectory, train_once
+from umdqn.runs.files import Busy, locked, read_json
 from umdqn.sweeps.plan import Job
-from umdqn.types import UmdqnError
+from umdqn.types import UmdqnError, one_line
 
 # How long the process of a driver that was killed may take to go.
 _PATIENCE = 60.0
@@ -45,6 +45,10 @@ class Place(NamedTuple):
     def run(self, name: str) -> Path:
         """The run directory."""
         return self.root / "runs" / name
+
+    def finished(self, job: Job) -> bool:
+        """Whether there is nothing left to do of a job."""
+        return RunDirectory(self.run(job.name)).finished(job.config)
 
     def note(self, name: str) -> Path:
         """How far it has come; lost without harm."""
@@ -85,13 +89,15 @@ def work(root: Path, name: str) -> Outcome:
         _train(job, place)
     except Interrupted as error:
         return Outcome("interrupted", str(error))
+    except Busy as error:
+        return Outcome("lost", str(error))
     except UmdqnError as error:
         return Outcome("failed", str(error))
     except MemoryError:
         return Outcome("failed", "out of memory")
     except Exception as error:
         # A mistake of ours; the sweep goes on without it.
-        return Outcome("failed", f"{type(error).__name__}: {error}".splitlines()[0])
+        return Outcome("failed", one_line(error))
     finally:
         if core is not None:
             core.close()
@@ -131,7 +137,8 @@ def _train(job: Job, place: Place) -> None:
     deadline = time.monotonic() + _PATIENCE
     while True:
         try:
-            train_once(job.config, place.run(job.name), [Note(place.note(job.name))])
+            with locked(place.root / "jobs", f"{job.name}.lock"):
+                train_once(job.config, place.run(job.name), [Note(place.note(job.name))])
             return
         except Busy:
             if time.monotonic() > deadline:
@@ -152,7 +159,3 @@ def _die_with_parent() -> None:
     """Whoever started this process holds the other end of its input."""
     sys.stdin.buffer.read()
     os._exit(1)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,6 @@
+"""One job of a sweep, as a process of its own: `python -m umdqn.sweeps DIRECTORY NAME`."""
+
+from umdqn.sweeps.work import main
+
+if __name__ == "__main__":
+    main()
