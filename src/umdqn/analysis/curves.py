@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from umdqn.analysis.comparison import Scores
 from umdqn.analysis.figures import COLOURS
@@ -54,6 +55,8 @@ def curves_figure(scores: Scores, algorithms: Sequence[str], title: str) -> Figu
             )
         axis.set_title(task)
         axis.set_xlabel("steps")
+        axis.xaxis.set_major_locator(MaxNLocator(5))
+        axis.xaxis.set_major_formatter(EngFormatter(sep=""))
         axis.set_ylabel("return of an episode")
         axis.grid(alpha=0.25)
     for axis in axes.flat[count:]:
