@@ -82,7 +82,12 @@ def small(name):
     return representation, type(metric)(**(vars(metric) | changes))
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+# Those that share a metric with a quicker one, and take longest.
+_SLOW = ("iqn", "fqf", "umdqn-w")
+_CHAINED = [pytest.param(n, marks=[pytest.mark.slow] if n in _SLOW else []) for n in ALGORITHMS]
+
+
+@pytest.mark.parametrize("name", _CHAINED)
 def test_every_algorithm_learns_the_law_of_a_chain(name):
     laws = learned(*small(name), noise=0.1, updates=4_000)
     z = np.linspace(-3, 3, 3_001)

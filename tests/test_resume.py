@@ -19,9 +19,6 @@ from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import read_sealed, write_bytes, write_sealed
 from umdqn.types import Notice, UmdqnError
 
-# One worker makes the runs that these tests share.
-pytestmark = pytest.mark.xdist_group("resume")
-
 SMALL = {
     "steps": 1_000,
     "replay.warmup": 100,

@@ -10,7 +10,6 @@ from umdqn.cli import main
 from umdqn.runs.files import read_sealed, write_sealed
 
 # One worker trains what these tests share.
-pytestmark = pytest.mark.xdist_group("study")
 
 
 @pytest.fixture(scope="module")

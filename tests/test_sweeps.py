@@ -25,9 +25,6 @@ from umdqn.sweeps import (
 )
 from umdqn.types import UmdqnError
 
-# One worker makes the sweeps that these tests share.
-pytestmark = pytest.mark.xdist_group("sweeps")
-
 FIELDS = {
     "steps": 3_000,
     "replay.warmup": 100,
