@@ -70,6 +70,7 @@ def test_cramer_of_two_gaussians(root):
     )
 
 
+@pytest.mark.slow
 def test_quantile_regression_is_the_wasserstein_distance_up_to_the_targets_own_spread():
     # With kappa 0, sum_i E_j rho / N -> (1/2) int (G - F)^2-like excess that vanishes at equality:
     # the expected pinball loss is smallest where the prediction's quantiles are the target's.

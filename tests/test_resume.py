@@ -76,7 +76,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", ["compiled", "host", pytest.param("frames", marks=pytest.mark.slow)]
+)
 def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(case, tmp_path):
     env, agent, fields = CASES[case]
     config = configure(env, agent, overrides=fields)

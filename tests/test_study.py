@@ -58,6 +58,7 @@ def test_a_lost_measurement_is_made_again_without_training(study, capsys):
     assert manifest.stat().st_mtime_ns == trained
 
 
+@pytest.mark.slow
 def test_a_training_that_was_cut_off_goes_on(study, tmp_path, capsys):
     out, arguments = study
     copy = tmp_path / "copy"
