@@ -83,7 +83,7 @@ def small(name):
 
 
 # Those that take longest; the quick ones cover the same parts.
-_SLOW = ("iqn", "fqf", "umdqn-w", "umdqn-kl")
+_SLOW = ("iqn", "fqf", "umdqn-w", "umdqn-kl", "nc-qr-dqn", "mmdqn")
 _CHAINED = [pytest.param(n, marks=[pytest.mark.slow] if n in _SLOW else []) for n in ALGORITHMS]
 
 

@@ -302,10 +302,10 @@ def test_simultaneous_starts_do_not_meet(tmp_path, monkeypatch):
     )
     starts = [
         subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-        for _ in range(6)
+        for _ in range(3)
     ]
     made = [start.communicate()[0].strip() for start in starts]
-    assert len(set(made)) == 6
+    assert len(set(made)) == 3
     assert sorted(Path("runs").iterdir()) == sorted(map(Path, made))
     for path in made:
         assert RunDirectory(Path(path)).read_manifest()[0] == configure("grid-world", "dqn")
