@@ -55,7 +55,7 @@ def made(tmp_path_factory):
         patch.setitem(scales.SCALES, "tiny", (part,))
         names = ("laws-baselines", "comparison")
         reproduction = Reproduction(tmp_path_factory.mktemp("paper"), "tiny", names)
-        run_sweep(reproduction.jobs(), reproduction.sweep, LocalPool)
+        run_sweep(reproduction.jobs, reproduction.sweep, LocalPool)
         return reproduction, reproduction.write()
 
 

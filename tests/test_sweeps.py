@@ -6,12 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from umdqn.cli import main
-from umdqn.runs import RunDirectory, configure
+from umdqn.runs import RunDirectory
 from umdqn.runs.files import locked
 from umdqn.sweeps import (
     LocalPool,
@@ -292,20 +291,3 @@ def test_a_sweep_on_ray_is_the_same_sweep(undisturbed, tmp_path):
     for name in names:
         ours, theirs = (RunDirectory(at.run(name)).metrics_path for at in (place, other))
         assert ours.read_bytes() == theirs.read_bytes()
-
-
-def test_simultaneous_starts_do_not_meet(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    script = (
-        "from umdqn.runs import RunDirectory, configure\n"
-        "print(RunDirectory.create(configure('grid-world', 'dqn'), None).path)\n"
-    )
-    starts = [
-        subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
-        for _ in range(3)
-    ]
-    made = [start.communicate()[0].strip() for start in starts]
-    assert len(set(made)) == 3
-    assert sorted(Path("runs").iterdir()) == sorted(map(Path, made))
-    for path in made:
-        assert RunDirectory(Path(path)).read_manifest()[0] == configure("grid-world", "dqn")

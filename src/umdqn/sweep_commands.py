@@ -66,7 +66,7 @@ def reproduce(options: argparse.Namespace) -> None:
     from umdqn.analysis import Reproduction, hours
 
     made = Reproduction(options.out, options.scale, options.names, options.env)
-    jobs = made.jobs()
+    jobs = made.jobs
     print(
         f"{len(jobs)} trainings, about {hours(jobs):.1f} hours on this machine if it is as fast as "
         "the one whose rates are known (umdqn/analysis/rates.json)",

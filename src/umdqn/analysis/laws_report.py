@@ -23,6 +23,7 @@ from umdqn.analysis.laws_study import (
     UMDQN,
     LawsStudy,
 )
+from umdqn.analysis.pages import Table
 from umdqn.envs.grid_world import STATES
 from umdqn.runs import load
 from umdqn.runs.files import write_bytes, write_json
@@ -89,11 +90,6 @@ def _cell(result: dict[str, Any] | None, column: str) -> str:
     )
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [list(header), ["---"] * len(header), *map(list, rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def _full_table(section: dict[str, dict[str, Any]]) -> str:
     def row(name: str, result: dict[str, Any]) -> list[str]:
         seconds = result["seconds"]
@@ -101,7 +97,7 @@ def _full_table(section: dict[str, dict[str, Any]]) -> str:
         return [f"`{name}`", *(_cell(result, column) for column in _COLUMNS), shown]
 
     rows = [row(name, result) for name, result in section.items()]
-    return _table(["", *_COLUMNS.values(), "seconds"], rows)
+    return Table(["", *_COLUMNS.values(), "seconds"], rows).markdown()
 
 
 def _markdown(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:
@@ -113,7 +109,7 @@ def _markdown(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:
             [f"`{row}`", *(_cell(found.get(f"{row}-{name}"), column) for name in columns)]
             for row in rows
         ]
-        return _table(["", *columns], cells)
+        return Table(["", *columns], cells).markdown()
 
     kappas = [f"kappa-{value:g}" for value in KAPPAS]
     regressed = ("umdqn-w", "qr-dqn", "iqn", "fqf")
@@ -162,7 +158,7 @@ def _choices(section: dict[str, dict[str, Any]]) -> str:
         [f"`{name}`", *(cell(found["optimal_by_step"].get(str(step))) for step in steps)]
         for name, found in section.items()
     ]
-    return _table(["", *(f"{step:,}" for step in steps)], rows)
+    return Table(["", *(f"{step:,}" for step in steps)], rows).markdown()
 
 
 def _preamble(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:

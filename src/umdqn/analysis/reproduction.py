@@ -55,7 +55,8 @@ class Reproduction:
         return self.out / "sweep"
 
     @cached_property
-    def _all_jobs(self) -> list[Job]:
+    def jobs(self) -> list[Job]:
+        """All trainings that the figures need."""
         needs = {
             "laws": ([_GRID], UMDQN),
             "laws-baselines": ([_GRID], BASELINES[1:]),
@@ -66,10 +67,6 @@ class Reproduction:
         for name in self.names:
             found |= {job.name: job for job in jobs_of(self.scale, *needs[name])}
         return list(found.values())
-
-    def jobs(self) -> list[Job]:
-        """All trainings that the figures need."""
-        return self._all_jobs
 
     def write(self) -> list[Path]:
         """Draw everything that there are results for; the reports written."""
@@ -90,7 +87,7 @@ class Reproduction:
         return written
 
     def _finished(self) -> list[Job]:
-        return [job for job in self.jobs() if Place(self.sweep).finished(job)]
+        return [job for job in self.jobs if Place(self.sweep).finished(job)]
 
     def _account(self) -> list[str | Table]:
         """What was run, in words and numbers."""
@@ -103,7 +100,7 @@ class Reproduction:
         rows = [_job_row(job, manifest) for job, manifest in zip(jobs, manifests, strict=True)]
         header = ["environment", "agent", "preset", "steps", "seeds", "seconds"]
         return [
-            f"{len(jobs)} of {len(self.jobs())} trainings are finished; they took "
+            f"{len(jobs)} of {len(self.jobs)} trainings are finished; they took "
             f"{seconds / 3600:.2f} hours, added up. {versions}.",
             Table(header, rows),
         ]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import csv
 import datetime
-import io
 import json
 import os
 import platform
@@ -17,7 +15,7 @@ from typing import Any
 from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.config import Config
 from umdqn.runs.fields import from_dict, to_dict
-from umdqn.runs.files import locked, read_json, read_sealed, write_bytes, write_sealed
+from umdqn.runs.files import locked, read_json, read_sealed, write_csv, write_sealed
 from umdqn.types import EnvSpec, UmdqnError
 
 FORMAT = "umdqn-run"
@@ -144,12 +142,7 @@ class RunDirectory:
 
     def write_table(self) -> None:
         """Write the metrics once more, as a table for spreadsheets."""
-        records = self.read_metrics()
-        text = io.StringIO(newline="")
-        table = csv.DictWriter(text, list(records[0]) if records else ["step", "seed"])
-        table.writeheader()
-        table.writerows(records)
-        write_bytes(self.path / "metrics.csv", text.getvalue().encode())
+        write_csv(self.path / "metrics.csv", self.read_metrics(), ("step", "seed"))
 
     def cut_metrics(self, size: int) -> None:
         """Forget what was written after the first `size` bytes."""

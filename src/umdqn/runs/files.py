@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import fcntl
 import hashlib
+import io
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +68,16 @@ def write_bytes(path: Path, data: bytes) -> None:
 def write_json(path: Path, data: Any) -> None:
     """Write JSON that people can read."""
     write_bytes(path, (json.dumps(data, indent=2) + "\n").encode())
+
+
+def write_csv(path: Path, records: Sequence[Mapping[str, Any]], empty: Sequence[str] = ()) -> None:
+    """Write records as a table; `empty` are its columns where there are none."""
+    columns = list(dict.fromkeys(name for record in records for name in record)) or list(empty)
+    text = io.StringIO(newline="")
+    table = csv.DictWriter(text, columns)
+    table.writeheader()
+    table.writerows(records)
+    write_bytes(path, text.getvalue().encode())
 
 
 def read_json(path: Path) -> Any:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from umdqn.runs import RunDirectory
-from umdqn.runs.files import write_bytes
+from umdqn.runs.files import write_bytes, write_csv
 from umdqn.sweeps.driver import read_plan
 from umdqn.sweeps.work import Place
 
@@ -34,14 +32,9 @@ def collect(root: Path) -> list[Record]:
 def write_results(root: Path) -> list[Path]:
     """Write the table as CSV and JSON lines; the files written."""
     records = collect(root)
-    columns = list(dict.fromkeys(name for record in records for name in record))
-    text = io.StringIO(newline="")
-    table = csv.DictWriter(text, columns)
-    table.writeheader()
-    table.writerows(records)
     lines = "".join(json.dumps(record) + "\n" for record in records)
     written = [root / "results.csv", root / "results.jsonl"]
-    write_bytes(written[0], text.getvalue().encode())
+    write_csv(written[0], records)
     write_bytes(written[1], lines.encode())
     return written
 
