@@ -58,6 +58,24 @@ def test_kl_of_two_gaussians(direction):
     )
 
 
+def test_reverse_kl_is_least_at_the_target_even_if_mass_may_leave_the_domain():
+    # Over z >= m the half of a target N(m, 1) lies outside; q = N(m - d, 1) leaves more there.
+    # int q log(q / p) - q + p >= 0, and without the masses it would fall as q leaves.
+    metric = KL(points=4_000, sampling="fixed", direction="reverse")
+    points = metric.draw(jax.random.key(0), Domain(0.0, 8.0))
+    shifts = np.array([-0.5, 0.0, 0.5, 3.0])
+    distances = [
+        float(metric(gaussian(0.0, 1.0), gaussian(-d, 1.0), points, Domain(0.0, 8.0)))
+        for d in shifts
+    ]
+    phi, tail = stats.norm.pdf, stats.norm.sf
+    # With log(q / p) = -d z - d^2 / 2 and the mean over z >= 0 of q, phi(d) - d sf(d).
+    means = phi(shifts) - shifts * tail(shifts)
+    exact = -shifts * means - (shifts**2 / 2 + 1) * tail(shifts) + 0.5
+    np.testing.assert_allclose(distances, exact, atol=1e-4)
+    assert min(distances) == distances[1]
+
+
 @pytest.mark.parametrize("root", [True, False])
 def test_cramer_of_two_gaussians(root):
     def gap(z):

@@ -15,6 +15,7 @@ from umdqn.numerics import (
     invert_monotone,
     relu_sum,
     running_sum,
+    sort_data,
     unit_nodes,
 )
 
@@ -165,3 +166,10 @@ def test_invert_monotone_differentiates_through_value_and_parameters():
     da, dy = jax.grad(solve, (0, 1))(jnp.float32(2.0), jnp.float32(3.0))
     assert float(dy) == pytest.approx(0.5)
     assert float(da) == pytest.approx(-0.75)
+
+
+@settings(max_examples=50, deadline=None)
+@given(rows=st.lists(st.lists(st.floats(width=32, allow_nan=False), min_size=5, max_size=5)))
+def test_sorted_data_are_numpys(rows):
+    values = np.array(rows, np.float32).reshape(-1, 5)
+    np.testing.assert_array_equal(sort_data(jnp.asarray(values)), np.sort(values))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from umdqn.laws.law import Law
+from umdqn.numerics import sort_data
 from umdqn.types import Domain
 
 # Atoms closer to each other than this share of the whole spread are drawn as one bar. A law whose
@@ -27,10 +29,6 @@ class Atoms(Law):
 
     positions: Float[Array, "*batch atoms"]
     weights: Float[Array, "*batch atoms"]
-
-    @property
-    def ordered(self) -> bool:
-        return False
 
     def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         below = self.positions <= jnp.asarray(z)[..., None]
@@ -77,6 +75,12 @@ class Atoms(Law):
     ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
         return self.positions, self.weights
 
+    def sorted_particles(
+        self, fractions: Float[Array, "count"]
+    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
+        positions, weights = jax.lax.sort((self.positions, self.weights))
+        return positions, weights
+
     @property
     def mean(self) -> Float[Array, "*batch"]:
         return jnp.sum(self.weights * self.positions, axis=-1)
@@ -109,12 +113,22 @@ class QuantileAtoms(Atoms):
         return self.fractions, self.positions
 
 
-class OrderedQuantileAtoms(QuantileAtoms):
-    """Atoms that cannot cross."""
+class EvenQuantileAtoms(QuantileAtoms):
+    """The same with equal weights."""
 
-    @property
-    def ordered(self) -> bool:
-        return True
+    def sorted_particles(
+        self, fractions: Float[Array, "count"]
+    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
+        return sort_data(self.positions), self.weights
+
+
+class OrderedQuantileAtoms(EvenQuantileAtoms):
+    """The same, and the atoms cannot cross."""
+
+    def sorted_particles(
+        self, fractions: Float[Array, "count"]
+    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
+        return self.positions, self.weights
 
 
 def midpoints(count: int) -> Float[Array, "count"]:

@@ -39,14 +39,16 @@ class Affine(Law):
     def quantile(self, tau: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return self.shift + self.scale * self.law.quantile(tau)
 
-    @property
-    def ordered(self) -> bool:
-        return self.law.ordered
-
     def particles(
         self, fractions: Float[Array, "count"]
     ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
         positions, weights = self.law.particles(fractions)
+        return self.shift + self.scale * positions, weights
+
+    def sorted_particles(
+        self, fractions: Float[Array, "count"]
+    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
+        positions, weights = self.law.sorted_particles(fractions)
         return self.shift + self.scale * positions, weights
 
     @property
@@ -76,10 +78,6 @@ class Either(Law):
 
     def quantile(self, tau: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return jnp.where(self.condition, self.first.quantile(tau), self.second.quantile(tau))
-
-    @property
-    def ordered(self) -> bool:
-        return self.first.ordered and self.second.ordered
 
     @property
     def mean(self) -> Float[Array, ""]:

@@ -16,14 +16,15 @@ from jaxtyping import Array, Float
 from umdqn.laws.atoms import (
     Atoms,
     Categorical,
+    EvenQuantileAtoms,
     OrderedQuantileAtoms,
-    QuantileAtoms,
     midpoints,
     support,
 )
 from umdqn.laws.law import Law
 from umdqn.laws.representation import Head, Representation, View
 from umdqn.networks import Linear
+from umdqn.numerics import running_sum
 from umdqn.types import Domain, Key, check_count
 
 
@@ -62,7 +63,7 @@ class _CategoricalHead(_OutputHead):
 
 class _QuantilesHead(_OutputHead):
     def laws(self, features: Float[Array, "features"]) -> Law:
-        return _even(QuantileAtoms, self.outputs(features))
+        return _even(EvenQuantileAtoms, self.outputs(features))
 
 
 class _NonCrossingHead(_OutputHead):
@@ -72,11 +73,11 @@ class _NonCrossingHead(_OutputHead):
         logits, offset, scale = jnp.split(
             self.outputs(features), [self.quantiles, self.quantiles + 1], axis=-1
         )
-        rising = jnp.cumsum(jax.nn.softmax(logits), axis=-1)
+        rising = jax.vmap(running_sum)(jax.nn.softmax(logits))
         return _even(OrderedQuantileAtoms, offset + jax.nn.softplus(scale) * rising)
 
 
-def _even(kind: type[QuantileAtoms], positions: Float[Array, "actions count"]) -> Atoms:
+def _even(kind: type[EvenQuantileAtoms], positions: Float[Array, "actions count"]) -> Atoms:
     """Atoms of equal weight at the middle fractions of equal cells."""
     count = positions.shape[-1]
     fractions = jnp.broadcast_to(midpoints(count), positions.shape)

@@ -17,6 +17,7 @@ from umdqn.laws.atoms import Atoms, QuantileAtoms, midpoints
 from umdqn.laws.law import Law
 from umdqn.laws.representation import Head, Representation, View
 from umdqn.networks import Linear
+from umdqn.numerics import sort_data
 from umdqn.types import Domain, Key, check, check_count
 
 # Views of an implicit law are those of its values at this many fractions.
@@ -71,10 +72,6 @@ class ImplicitLaw(Law):
             self.value_fractions,
         )
 
-    @property
-    def ordered(self) -> bool:
-        return False
-
     def _raw(self, fractions: Float[Array, "n"]) -> Float[Array, "*actions n"]:
         hidden = self.network(self.features, fractions)
         return self.weight @ hidden.T + self.bias[..., None]
@@ -86,6 +83,12 @@ class ImplicitLaw(Law):
         self, fractions: Float[Array, "count"]
     ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
         return fractions, self._raw(fractions)
+
+    def sorted_particles(
+        self, fractions: Float[Array, "count"]
+    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
+        positions, weights = self.particles(fractions)
+        return sort_data(positions), weights
 
     def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
         return self._atoms().cdf(z)

@@ -26,11 +26,6 @@ class Law(eqx.Module):
     """
 
     @property
-    def ordered(self) -> bool:
-        """Whether particles at increasing fractions increase, for sure."""
-        return True
-
-    @property
     @abc.abstractmethod
     def mean(self) -> Float[Array, "*laws"]:
         """Expectation of the return."""
@@ -108,6 +103,12 @@ class Law(eqx.Module):
         Its quantiles at the given fractions, as it claims them, or its own atoms.
         """
         return self.regressed(fractions)[1], jnp.full(fractions.shape, 1.0 / fractions.shape[0])
+
+    def sorted_particles(
+        self, fractions: Float[Array, "count"]
+    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
+        """The particles at increasing fractions in increasing order of position, as data."""
+        return self.particles(fractions)
 
     def __getitem__(self, index: int | Array) -> Law:
         """The law at `index` of a leading axis."""

@@ -28,7 +28,11 @@ class KL(MetricOnReturns):
     needs: ClassVar[frozenset[View]] = frozenset({"density", "masses"})
 
     direction: Literal["forward", "reverse"] = "forward"
-    """`forward` is the paper's, D(target || prediction)."""
+    """`forward` is the paper's, D(target || prediction).
+
+    `reverse`, D(prediction || target), adds `int (p - q) dz`, which vanishes for laws inside of the
+    domain. Without it the integral is least for a prediction that leaves the domain.
+    """
 
     def serves(self, representation: type[Representation]) -> bool:
         # A projected target has no mass at most atoms: seen from the prediction, infinitely far.
@@ -47,12 +51,13 @@ class KL(MetricOnReturns):
         if isinstance(prediction, Categorical):
             log_q = prediction.log_weights
             log_p = jnp.log(project(*target.particles(points), domain, log_q.shape[0]))
-            return jnp.sum(_relative_entropy(*self._directed(log_p, log_q)))
-        logs = target.log_pdf(points), prediction.log_pdf(points)
-        return domain.width * jnp.mean(_relative_entropy(*self._directed(*logs)))
-
-    def _directed(self, target: Array, prediction: Array) -> tuple[Array, Array]:
-        return (target, prediction) if self.direction == "forward" else (prediction, target)
+            return jnp.sum(_relative_entropy(log_p, log_q))
+        log_p, log_q = target.log_pdf(points), prediction.log_pdf(points)
+        if self.direction == "forward":
+            return domain.width * jnp.mean(_relative_entropy(log_p, log_q))
+        log_p = jnp.maximum(log_p, _MASSLESS)
+        masses = jnp.exp(log_p) - jnp.exp(log_q)
+        return domain.width * jnp.mean(_relative_entropy(log_q, log_p) + masses)
 
 
 def _relative_entropy(

@@ -54,8 +54,7 @@ class Wasserstein(Metric):
         targets, weights = target.particles(target_fractions)
         if quantiles.shape[0] * targets.shape[0] <= _FEW_PAIRS:
             return paired_quantile_huber(quantiles, fractions, targets, weights, self.kappa)
-        if not target.ordered:
-            targets, weights = jax.lax.sort((targets, weights))
+        targets, weights = target.sorted_particles(target_fractions)
         return quantile_huber(quantiles, fractions, targets, weights, self.kappa)
 
 
