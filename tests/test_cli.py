@@ -89,6 +89,7 @@ BAD = {
     "kappa": (["train", "grid-world", "umdqn-w", "--metric.kappa", "-1"], "metric.kappa = -1.0"),
     "sampling": (["train", "--metric.sampling", "even"], "one of random, stratified, fixed"),
     "boolean": (["train", "--metric.root", "maybe"], "true or false"),
+    "checkpoint": (["evaluate", "/nowhere", "--checkpoint", "bets"], "last, best or a step"),
     "run": (["evaluate", "/nowhere"], "there is no such directory"),
     "extra argument": (["train", "grid-world", "umdqn-c", "more"], "unexpected argument 'more'"),
     "option before the command": (["--verson"], "did you mean 'version'?"),

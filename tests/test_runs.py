@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -100,6 +101,33 @@ def test_evaluation_is_repeatable_and_consistent(small_run):
     seeds = report["seeds"].values()
     for key in ("return_mean", "discounted_mean"):
         assert report[key] == pytest.approx(np.mean([seed[key] for seed in seeds]), abs=1e-6)
+
+
+def test_the_best_checkpoint_is_each_seeds_own_and_evaluated_afresh(small_run, tmp_path):
+    copy = shutil.copytree(small_run.path, tmp_path / "copy")
+    # The best evaluation of seed 0 has no checkpoint; of those that have, the later of two equals.
+    scores = {1_000: (9.0, 1.0), 2_000: (5.0, 2.0), 3_000: (4.0, 2.0)}
+    records = [
+        {"step": step, "seed": seed, "return_mean": score}
+        for step, of_seeds in scores.items()
+        for seed, score in enumerate(of_seeds)
+    ]
+    (copy / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    best, last = load(copy, "best"), load(copy)
+    assert (best.steps, best.step) == ({0: 2_000, 1: 3_000}, 3_000)
+    for seed, step in best.steps.items():
+        for mine, own in zip(
+            jax.tree.leaves(best.params[seed]),
+            jax.tree.leaves(load(copy, step).params[seed]),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(mine, own)
+    # Seed 1 has the same parameters either way, and meets other episodes.
+    fresh, seen = (run.evaluate(40)[1].discounted for run in (best, last))
+    assert not np.array_equal(fresh, seen)
+    (copy / "metrics.jsonl").write_text("")
+    with pytest.raises(UmdqnError, match="no evaluation at a checkpoint"):
+        load(copy, "best")
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.1])

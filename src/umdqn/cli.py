@@ -84,8 +84,10 @@ def _parser() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
     accuracy = command("accuracy", "Distance of learned laws to the exact ones.")
     laws = command("laws", "Draw the laws of all actions in a state.")
     calibrate = command("calibrate", "Whether realised returns fall where laws say.")
-    for sub in (evaluate, accuracy, laws, calibrate):
+    watch = command("watch", "Write an episode with the laws of all actions beside it.")
+    for sub in (evaluate, accuracy, laws, calibrate, watch):
         sub.add_argument("directory", metavar="RUN", type=Path, help="run directory")
+        sub.add_argument("--checkpoint", default="last", help="last (default), best or a step")
     for sub in (evaluate, accuracy, calibrate):
         sub.add_argument("--json", action="store_true", help="print one JSON object only")
     evaluate.add_argument("--episodes", default="100", help="episodes per seed (default 100)")
@@ -93,8 +95,6 @@ def _parser() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
     calibrate.add_argument("--out", type=Path, help="picture to write")
     laws.add_argument("--state", required=True, help="state, such as 2,6")
     laws.add_argument("--out", required=True, type=Path, help="picture to write")
-    watch = command("watch", "Write an episode with the laws of all actions beside it.")
-    watch.add_argument("directory", metavar="RUN", type=Path, help="run directory")
     watch.add_argument("--out", required=True, type=Path, help="animation to write (.gif)")
     watch.add_argument("--seed", help="seed whose policy plays (default: the first)")
     watch.add_argument("--steps", default="1000", help="most steps (default 1000)")

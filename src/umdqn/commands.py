@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from umdqn.tables import print_calibration, print_report, print_table
-from umdqn.types import UmdqnError
+from umdqn.types import UmdqnError, check
+
+if TYPE_CHECKING:
+    from umdqn.runs import Run
 
 
 def train(options: argparse.Namespace) -> None:
@@ -60,53 +63,56 @@ def _resume(options: argparse.Namespace, overrides: dict[str, Any]) -> None:
     print(run.path)
 
 
+def _loaded(options: argparse.Namespace) -> Run:
+    """The run that a command is about, at the checkpoint that it names."""
+    from umdqn.runs import load
+
+    named = options.checkpoint
+    known = named in ("last", "best") or named.isdecimal()
+    check(known, "checkpoint", named, "last, best or a step")
+    return load(options.directory, int(named) if named.isdecimal() else named)
+
+
 def evaluate(options: argparse.Namespace) -> None:
     """Play episodes."""
     from umdqn.analysis import evaluation_report
-    from umdqn.runs import load
     from umdqn.runs.fields import read_number
 
     episodes = read_number("episodes", int, options.episodes)
-    print_report(evaluation_report(load(options.directory), episodes), options.json)
+    print_report(evaluation_report(_loaded(options), episodes), options.json)
 
 
 def accuracy(options: argparse.Namespace) -> None:
     """Compare laws with the exact ones."""
     from umdqn.analysis import accuracy_report
-    from umdqn.runs import load
 
-    print_report(accuracy_report(load(options.directory)), options.json)
+    print_report(accuracy_report(_loaded(options)), options.json)
 
 
 def laws(options: argparse.Namespace) -> None:
     """Draw laws."""
     from umdqn.analysis import draw_laws
-    from umdqn.runs import load
 
-    draw_laws(load(options.directory), options.state, options.out)
+    draw_laws(_loaded(options), options.state, options.out)
     print(options.out)
 
 
 def watch(options: argparse.Namespace) -> None:
     """Write an episode as an animation."""
     from umdqn.analysis import watch as play
-    from umdqn.runs import load
     from umdqn.runs.fields import read_number
 
     seed = None if options.seed is None else read_number("seed", int, options.seed)
-    steps = play(
-        load(options.directory), options.out, seed, read_number("steps", int, options.steps)
-    )
+    steps = play(_loaded(options), options.out, seed, read_number("steps", int, options.steps))
     print(f"{options.out} ({steps} steps)")
 
 
 def calibrate(options: argparse.Namespace) -> None:
     """Compare laws with realised returns."""
     from umdqn.analysis import calibration_report, draw_calibration
-    from umdqn.runs import load
     from umdqn.runs.fields import read_number
 
-    run = load(options.directory)
+    run = _loaded(options)
     report = calibration_report(run, read_number("episodes", int, options.episodes))
     if options.out:
         title = f"{run.config.label} on {run.config.env}, {run.step:,} steps"

@@ -24,16 +24,17 @@ def evaluation_report(run: Run, episodes: int) -> dict[str, Any]:
     by_seed = run.evaluate(episodes)
     together = jax.tree.map(lambda *parts: np.concatenate(parts), *by_seed.values())
 
-    def summary(returns: Returns) -> dict[str, Any]:
+    def summary(returns: Returns, step: int) -> dict[str, Any]:
         return {
             "return_mean": float(returns.undiscounted.mean()),
             "return_std": float(returns.undiscounted.std()),
             "discounted_mean": float(returns.discounted.mean()),
             "episodes": len(returns.undiscounted),
+            "step": step,
         }
 
-    seeds = {str(seed): summary(returns) for seed, returns in by_seed.items()}
-    return {**summary(together), "step": run.step, "seeds": seeds}
+    seeds = {str(seed): summary(returns, run.steps[seed]) for seed, returns in by_seed.items()}
+    return {**summary(together, run.step), "seeds": seeds}
 
 
 def accuracy_report(run: Run) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import re
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,19 @@ class RunDirectory:
                 if number < len(lines):
                     raise UmdqnError(f"{self.metrics_path} is corrupt: line {number}") from None
         return records
+
+    def best_steps(self, seeds: Iterable[int]) -> dict[int, int]:
+        """The kept checkpoint with the largest mean return, by seed; the latest on a tie."""
+        kept = set(self.checkpoints.steps())
+        best: dict[int, tuple[float, int]] = {}
+        try:
+            for record in self.read_metrics():
+                if record["step"] in kept:
+                    found = (record["return_mean"], record["step"])
+                    best[record["seed"]] = max(best.get(record["seed"], found), found)
+            return {seed: best[seed][1] for seed in seeds}
+        except (KeyError, TypeError):
+            raise UmdqnError(f"{self.metrics_path} has no evaluation at a checkpoint") from None
 
     def write_table(self) -> None:
         """Write the metrics once more, as a table for spreadsheets."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -18,21 +18,33 @@ from umdqn.runs.directory import RunDirectory
 from umdqn.runs.policy import Policy, evaluate_params
 from umdqn.types import check, check_count
 
+Checkpoint = int | Literal["last", "best"]
+"""Which checkpoint of a run: that of a step, the last, or each seed's best."""
+
 
 class Run:
     """The agents of a run directory, one a seed, at a checkpoint."""
 
-    def __init__(self, directory: RunDirectory, step: int | None = None):
+    def __init__(self, directory: RunDirectory, checkpoint: Checkpoint = "last"):
         self.directory = directory
         self.config, self.spec, self.manifest = directory.read_manifest()
         like = jax.eval_shape(self.agent.init, jax.random.key(0))
         likes = dict.fromkeys(self.config.all_seeds, like)
-        checkpoints = directory.checkpoints
-        if step is None:
+        checkpoints, kept = directory.checkpoints, directory.checkpoints.steps()
+        if checkpoint == "last":
             self.step, states = checkpoints.newest(likes)
+            self.steps = dict.fromkeys(likes, self.step)
         else:
-            check(step in checkpoints.steps(), "step", step, f"one of {checkpoints.steps()}")
-            self.step, states = step, checkpoints.agents(step, likes)
+            if checkpoint == "best":
+                self.steps = directory.best_steps(likes)
+            else:
+                check(checkpoint in kept, "checkpoint", checkpoint, f"last, best or one of {kept}")
+                self.steps = dict.fromkeys(likes, checkpoint)
+            self.step = max(self.steps.values())
+            agents = {step: checkpoints.agents(step, likes) for step in set(self.steps.values())}
+            states = {seed: agents[step][seed] for seed, step in self.steps.items()}
+        # The best is evaluated on episodes that had no part in choosing it.
+        self._evaluation = self.config.steps + 1 if checkpoint == "best" else self.step
         self.params = {s: jax.tree.map(jnp.asarray, state.params) for s, state in states.items()}
 
     @property
@@ -93,11 +105,14 @@ class Run:
         """Returns of fresh episodes, by seed."""
         check_count("episodes", episodes)
         return {
-            seed: evaluate_params(self.config, self.agent, params, seed, self.step, episodes)
+            seed: evaluate_params(self.config, self.agent, params, seed, self._evaluation, episodes)
             for seed, params in self.params.items()
         }
 
 
-def load(path: str | Path, step: int | None = None) -> Run:
-    """The run in a directory, at its last checkpoint or at that of a step."""
-    return Run(RunDirectory(Path(path)), step)
+def load(path: str | Path, checkpoint: Checkpoint = "last") -> Run:
+    """The run in a directory at a checkpoint: the last, that of a step, or each seed's best.
+
+    The best is the one whose evaluation during training had the largest mean return.
+    """
+    return Run(RunDirectory(Path(path)), checkpoint)
