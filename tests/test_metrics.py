@@ -47,7 +47,7 @@ def test_zero_at_equality_and_positive_otherwise(name, sampling):
     assert float(distance(metric, gaussian(*FIRST), gaussian(*SECOND))) > 0.1
 
 
-@pytest.mark.parametrize("direction", ["forward", "reverse"])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "reverse-raw"])
 def test_kl_of_two_gaussians(direction):
     (m, s), (n, t) = (FIRST, SECOND) if direction == "forward" else (SECOND, FIRST)
     # KL(N(m, s^2) || N(n, t^2)) = log(t / s) + (s^2 + (m - n)^2) / (2 t^2) - 1 / 2.
@@ -60,20 +60,24 @@ def test_kl_of_two_gaussians(direction):
 
 def test_reverse_kl_is_least_at_the_target_even_if_mass_may_leave_the_domain():
     # Over z >= m the half of a target N(m, 1) lies outside; q = N(m - d, 1) leaves more there.
-    # int q log(q / p) - q + p >= 0, and without the masses it would fall as q leaves.
-    metric = KL(points=4_000, sampling="fixed", direction="reverse")
-    points = metric.draw(jax.random.key(0), Domain(0.0, 8.0))
+    # int q log(q / p) - q + p >= 0, and without the masses it falls as q leaves.
     shifts = np.array([-0.5, 0.0, 0.5, 3.0])
-    distances = [
-        float(metric(gaussian(0.0, 1.0), gaussian(-d, 1.0), points, Domain(0.0, 8.0)))
-        for d in shifts
-    ]
+
+    def distances(direction: str) -> np.ndarray:
+        metric = KL(points=4_000, sampling="fixed", direction=direction)
+        points = metric.draw(jax.random.key(0), Domain(0.0, 8.0))
+        laws = [gaussian(-d, 1.0) for d in shifts]
+        found = [metric(gaussian(0.0, 1.0), law, points, Domain(0.0, 8.0)) for law in laws]
+        return np.array(found, np.float64)
+
     phi, tail = stats.norm.pdf, stats.norm.sf
     # With log(q / p) = -d z - d^2 / 2 and the mean over z >= 0 of q, phi(d) - d sf(d).
     means = phi(shifts) - shifts * tail(shifts)
-    exact = -shifts * means - (shifts**2 / 2 + 1) * tail(shifts) + 0.5
-    np.testing.assert_allclose(distances, exact, atol=1e-4)
-    assert min(distances) == distances[1]
+    raw = -shifts * means - shifts**2 / 2 * tail(shifts)
+    np.testing.assert_allclose(distances("reverse-raw"), raw, atol=1e-4)
+    np.testing.assert_allclose(distances("reverse"), raw - tail(shifts) + 0.5, atol=1e-4)
+    assert np.argmin(distances("reverse")) == 1
+    assert np.argmin(raw) == 2
 
 
 @pytest.mark.parametrize("root", [True, False])

@@ -9,12 +9,12 @@ from umdqn.analysis import SECTIONS, LawsStudy
 from umdqn.cli import main
 from umdqn.runs.files import read_sealed, write_sealed
 
-# One worker trains what these tests share.
+DIRECTIONS = {"umdqn-kl-forward", "umdqn-kl-reverse", "umdqn-kl-reverse-raw"}
 
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """Two cases, one seed each, hardly trained."""
+    """Three cases, one seed each, hardly trained."""
     out = tmp_path_factory.mktemp("study") / "laws"
     arguments = ["study", "laws", "--out", str(out), "--steps", "1100", "--seeds", "1"]
     assert main([*arguments, "--only", "direction"]) == 0
@@ -24,7 +24,7 @@ def study(tmp_path_factory):
 def test_a_study_writes_tables_and_json(study):
     out, _ = study
     results = json.loads((out / "results.json").read_text())["sections"]
-    assert set(results["direction"]) == {"umdqn-kl-forward", "umdqn-kl-reverse"}
+    assert set(results["direction"]) == DIRECTIONS
     for result in results["direction"].values():
         assert set(result["seeds"]) == {"0"}
         assert all(0 < seed["w1_figure"] <= seed["w1_max"] for seed in result["seeds"].values())
@@ -39,7 +39,7 @@ def test_a_study_writes_tables_and_json(study):
 def test_what_is_done_is_not_done_again(study, capsys):
     out, arguments = study
     before = {path: path.stat().st_mtime_ns for path in out.glob("runs/*/manifest.json")}
-    assert len(before) == 2
+    assert len(before) == 3
     assert main(arguments) == 0
     assert "0 cases to do" in capsys.readouterr().err
     assert before == {path: path.stat().st_mtime_ns for path in out.glob("runs/*/manifest.json")}
@@ -82,7 +82,7 @@ def test_every_case_is_a_valid_configuration(tmp_path):
     cases = [(section, name) for section in SECTIONS for name in SECTIONS[section]]
     assert all(study.config(SECTIONS[section][name]).seeds == 5 for section, name in cases)
     # Forward KL is the right domain; Cramer on the right domain is the matrix's cell.
-    assert len(cases) == 3 + 10 + 4 + 9 + 2 + 6 + 16
+    assert len(cases) == 3 + 10 + 4 + 9 + 3 + 6 + 16
     keys = {study.key(section, name) for section, name in cases}
     assert len(keys) == len(cases) - 2
 
@@ -91,7 +91,7 @@ def test_a_case_is_known_in_every_section(study):
     """However it was trained: the direction's forward case is the right domain's."""
     out, _ = study
     again = LawsStudy(out, seeds=1, steps=1_100)
-    assert set(again.results("direction")) == {"umdqn-kl-forward", "umdqn-kl-reverse"}
+    assert set(again.results("direction")) == DIRECTIONS
     assert "umdqn-kl-right" in again.results("domain")
     assert again.key("domain", "umdqn-kl-right") not in again.todo(["domain"])
 

@@ -69,7 +69,7 @@ def _cases() -> dict[str, dict[str, Case]]:
     }
     direction = {
         f"umdqn-kl-{name}": _compared("umdqn-kl", **{"metric.direction": name})
-        for name in ("forward", "reverse")
+        for name in ("forward", "reverse", "reverse-raw")
     }
     domain = {
         f"{agent}-{name}": _compared(agent, domain=bounds)

@@ -27,11 +27,11 @@ class KL(MetricOnReturns):
 
     needs: ClassVar[frozenset[View]] = frozenset({"density", "masses"})
 
-    direction: Literal["forward", "reverse"] = "forward"
+    direction: Literal["forward", "reverse", "reverse-raw"] = "forward"
     """`forward` is the paper's, D(target || prediction).
 
     `reverse`, D(prediction || target), adds `int (p - q) dz`, which vanishes for laws inside of the
-    domain. Without it the integral is least for a prediction that leaves the domain.
+    domain. `reverse-raw` does not, and is least for predictions that leave the domain.
     """
 
     def serves(self, representation: type[Representation]) -> bool:
@@ -56,7 +56,7 @@ class KL(MetricOnReturns):
         if self.direction == "forward":
             return domain.width * jnp.mean(_relative_entropy(log_p, log_q))
         log_p = jnp.maximum(log_p, _MASSLESS)
-        masses = jnp.exp(log_p) - jnp.exp(log_q)
+        masses = jnp.exp(log_p) - jnp.exp(log_q) if self.direction == "reverse" else 0.0
         return domain.width * jnp.mean(_relative_entropy(log_q, log_p) + masses)
 
 
