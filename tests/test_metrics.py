@@ -59,8 +59,7 @@ def test_kl_of_two_gaussians(direction):
 
 
 def test_reverse_kl_is_least_at_the_target_even_if_mass_may_leave_the_domain():
-    # Over z >= m the half of a target N(m, 1) lies outside; q = N(m - d, 1) leaves more there.
-    # int q log(q / p) - q + p >= 0, and without the masses it falls as q leaves.
+    # Over z >= 0 the half of a target N(0, 1) lies outside; q = N(-d, 1) leaves more there.
     shifts = np.array([-0.5, 0.0, 0.5, 3.0])
 
     def distances(direction: str) -> np.ndarray:
@@ -75,8 +74,10 @@ def test_reverse_kl_is_least_at_the_target_even_if_mass_may_leave_the_domain():
     means = phi(shifts) - shifts * tail(shifts)
     raw = -shifts * means - shifts**2 / 2 * tail(shifts)
     np.testing.assert_allclose(distances("reverse-raw"), raw, atol=1e-4)
-    np.testing.assert_allclose(distances("reverse"), raw - tail(shifts) + 0.5, atol=1e-4)
-    assert np.argmin(distances("reverse")) == 1
+    outside = 1 - tail(shifts)
+    expected = raw + outside * np.log(outside / 0.5)
+    np.testing.assert_allclose(distances("reverse"), expected, atol=1e-4)
+    assert np.argmin(expected) == 1
     assert np.argmin(raw) == 2
 
 

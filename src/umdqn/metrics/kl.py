@@ -30,8 +30,8 @@ class KL(MetricOnReturns):
     direction: Literal["forward", "reverse", "reverse-raw"] = "forward"
     """`forward` is the paper's, D(target || prediction).
 
-    `reverse`, D(prediction || target), adds `int (p - q) dz`, which vanishes for laws inside of the
-    domain. `reverse-raw` does not, and is least for predictions that leave the domain.
+    `reverse`, D(prediction || target), counts what lies below and above the domain as one cell
+    each. `reverse-raw` does not, and is least for predictions that leave the domain.
     """
 
     def serves(self, representation: type[Representation]) -> bool:
@@ -56,8 +56,17 @@ class KL(MetricOnReturns):
         if self.direction == "forward":
             return domain.width * jnp.mean(_relative_entropy(log_p, log_q))
         log_p = jnp.maximum(log_p, _MASSLESS)
-        masses = jnp.exp(log_p) - jnp.exp(log_q) if self.direction == "reverse" else 0.0
-        return domain.width * jnp.mean(_relative_entropy(log_q, log_p) + masses)
+        inside = domain.width * jnp.mean(_relative_entropy(log_q, log_p))
+        if self.direction == "reverse-raw":
+            return inside
+        ends = (_log_masses_outside(law, domain) for law in (prediction, target))
+        return inside + jnp.sum(_relative_entropy(*ends))
+
+
+def _log_masses_outside(law: Law, domain: Domain) -> Float[Array, "2"]:
+    """Logarithms of the masses below and above the domain."""
+    below, up_to = law.cdf(jnp.array([domain.low, domain.high]))
+    return jnp.log(jnp.maximum(jnp.stack([below, 1 - up_to]), np.finfo(np.float32).tiny))
 
 
 def _relative_entropy(
