@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from umdqn.laws.flow import FlowLaw, Link, Logistic, Normal
@@ -22,6 +23,9 @@ from umdqn.types import Domain, Key, check
 # network leaves outside stays at the bound. Nothing is compared out there: a law that could lie far
 # beyond the domain would be its own Bellman target and never come back.
 _TAIL_SLOPE = 1e3
+
+# Smallest slope of a quantile function, in units of half the domain.
+_LEAST_RISE = 1e-5
 
 # Cells of the laws that are looked at: CDFs of sharply trained networks within 1e-4.
 _VIEW_INTERVALS = 800
@@ -52,7 +56,13 @@ class _FlowHead(_UmnnHead):
 
 class _QuantileHead(_UmnnHead):
     def _view(self, table: MonotoneTable) -> Law:
-        return QuantileLaw(table, self.domain)
+        # Rises at least a little everywhere: densities and their gradients stay finite.
+        nodes = np.linspace(-1, 1, table.heights.shape[-1], dtype=np.float32)
+        rising = MonotoneTable(
+            table.heights + _LEAST_RISE * nodes,
+            *(slope + _LEAST_RISE for slope in (table.slopes, table.left, table.right)),
+        )
+        return QuantileLaw(rising, self.domain)
 
 
 @dataclasses.dataclass(frozen=True)
