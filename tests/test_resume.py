@@ -275,6 +275,6 @@ def test_older_checkpoints_keep_what_was_learned(run):
     assert run.directory.checkpoints.steps() == [0, 200, 400, 600, 800, 1_000]
     assert load(run.path, 400).step == 400
     assert len(list((run.path / "checkpoints").glob("*.loop.safetensors"))) == 2
-    with pytest.raises(UmdqnError, match="checkpoint = 401 is not allowed: one of"):
+    with pytest.raises(UmdqnError, match="checkpoint = 401 is not allowed: last, best or one of"):
         load(run.path, 401)
     assert umdqn.load(run.path).step == 1_000

@@ -115,7 +115,7 @@ def calibrate(options: argparse.Namespace) -> None:
     run = _loaded(options)
     report = calibration_report(run, read_number("episodes", int, options.episodes))
     if options.out:
-        title = f"{run.config.label} on {run.config.env}, {run.step:,} steps"
+        title = f"{run.config.label} on {run.config.env}, {run.age}"
         draw_calibration(report, title, options.out)
     if report["cut_weight"] > 0.01:
         print(

@@ -63,7 +63,7 @@ def calibration_report(run: Run, episodes: int) -> dict[str, Any]:
     by_seed = {seed: pits for seed, (pits, _) in found.items()}
     steps = max(pits.values.shape[1] for pits in by_seed.values())
     together = Pits(*(_joined(parts, steps) for parts in zip(*by_seed.values(), strict=True)))
-    seeds = {str(seed): summary(pits) for seed, pits in by_seed.items()}
+    seeds = run.with_steps({str(seed): summary(pits) for seed, pits in by_seed.items()})
     cut = max(_cut_weight(run.config.discount, limit) for _, limit in found.values())
     return {**summary(together), "step": run.step, "cut_weight": cut, "seeds": seeds}
 

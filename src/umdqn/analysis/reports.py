@@ -24,17 +24,16 @@ def evaluation_report(run: Run, episodes: int) -> dict[str, Any]:
     by_seed = run.evaluate(episodes)
     together = jax.tree.map(lambda *parts: np.concatenate(parts), *by_seed.values())
 
-    def summary(returns: Returns, step: int) -> dict[str, Any]:
+    def summary(returns: Returns) -> dict[str, Any]:
         return {
             "return_mean": float(returns.undiscounted.mean()),
             "return_std": float(returns.undiscounted.std()),
             "discounted_mean": float(returns.discounted.mean()),
             "episodes": len(returns.undiscounted),
-            "step": step,
         }
 
-    seeds = {str(seed): summary(returns, run.steps[seed]) for seed, returns in by_seed.items()}
-    return {**summary(together, run.step), "seeds": seeds}
+    seeds = {str(seed): summary(returns) for seed, returns in by_seed.items()}
+    return {**summary(together), "step": run.step, "seeds": run.with_steps(seeds)}
 
 
 def accuracy_report(run: Run) -> dict[str, Any]:
@@ -48,7 +47,7 @@ def accuracy_report(run: Run) -> dict[str, Any]:
     }
     keys = next(iter(seeds.values()))
     mean = {key: float(np.mean([seed[key] for seed in seeds.values()])) for key in keys}
-    return {**mean, "step": run.step, "seeds": seeds}
+    return {**mean, "step": run.step, "seeds": run.with_steps(seeds)}
 
 
 def draw_laws(run: Run, state: str, out: Path) -> None:
@@ -61,7 +60,7 @@ def draw_laws(run: Run, state: str, out: Path) -> None:
     else:
         seen = _parse_observation(run, state)
     learned = [run.law(seen, seed) for seed in run.seeds]
-    title = f"{run.config.label} on {run.config.env}, state {seen}, {run.step:,} steps"
+    title = f"{run.config.label} on {run.config.env}, state {seen}, {run.age}"
     save_figure(
         laws_figure({run.config.label: learned}, exact, run.agent.spec.action_names, title), out
     )

@@ -24,7 +24,6 @@ from umdqn.laws.atoms import (
 from umdqn.laws.law import Law
 from umdqn.laws.representation import Head, Representation, View
 from umdqn.networks import Linear
-from umdqn.numerics import running_sum
 from umdqn.types import Domain, Key, check_count
 
 
@@ -73,7 +72,7 @@ class _NonCrossingHead(_OutputHead):
         logits, offset, scale = jnp.split(
             self.outputs(features), [self.quantiles, self.quantiles + 1], axis=-1
         )
-        rising = jax.vmap(running_sum)(jax.nn.softmax(logits))
+        rising = jnp.cumsum(jax.nn.softmax(logits), axis=-1)
         return _even(OrderedQuantileAtoms, offset + jax.nn.softplus(scale) * rising)
 
 

@@ -20,15 +20,17 @@ from umdqn.types import Domain
 class Cramer(MetricOnReturns):
     """`(int (F - G)^2 dz)^(1/2)` over the domain, or its square.
 
-    Where a law is its quantile function, the integral is taken as the energy distance that equals
-    it, over quantiles: a CDF that is an inverse has no gradient where the law has no mass.
+    Where a law is its quantile function, the distance is taken as the energy distance over
+    quantiles, which equals the integral over the whole line: a CDF that is an inverse has no
+    gradient where the law has no mass.
     """
 
     needs: ClassVar[frozenset[View]] = frozenset({"cdf"})
 
     root: bool = True
     """The paper's form takes the root of each transition's integral. The square's gradient is
-    unbiased under sampled transitions, the root's is not."""
+    unbiased under sampled transitions, the root's is not, and grows without bound where laws are
+    nearly points and equal."""
 
     def terminal(self, law: Law, reward: Float[Array, ""], domain: Domain) -> Law | None:
         """A steep smooth step; quantiles can be constant."""
@@ -54,7 +56,11 @@ class Cramer(MetricOnReturns):
 def _energy_distance(
     target: Law, prediction: Law, fractions: Float[Array, "points"]
 ) -> Float[Array, ""]:
-    """`E|X - Y| - E|X - X'| / 2 - E|Y - Y'| / 2`, by quantiles at the same fractions of both."""
+    """`E|X - Y| - E|X - X'| / 2 - E|Y - Y'| / 2`, by quantiles at the same fractions of both.
+
+    Zero at equality whatever the fractions; drawn at random, n of them bias it by W1 / n. The
+    target's particles are equally likely, as those of a quantile function are.
+    """
     fractions = sort_data(inside(fractions))
     _, own = prediction.regressed(fractions)
     theirs, weights = target.sorted_particles(fractions)

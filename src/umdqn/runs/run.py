@@ -57,6 +57,16 @@ class Run:
         """The seeds that were trained."""
         return self.config.all_seeds
 
+    @property
+    def age(self) -> str:
+        """How long the agents were trained, for titles."""
+        first, last = min(self.steps.values()), self.step
+        return f"{last:,} steps" if first == last else f"{first:,} to {last:,} steps"
+
+    def with_steps(self, seeds: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """What was found of each seed, and the step of its checkpoint."""
+        return {seed: found | {"step": self.steps[int(seed)]} for seed, found in seeds.items()}
+
     @cached_property
     def agent(self) -> Agent:
         """The agent that all seeds share, its laws as fine as views deserve."""
