@@ -231,7 +231,7 @@ def test_which_metric_trains_which_representation():
 
 
 @pytest.mark.parametrize(("name", "representation"), PAIRS)
-@pytest.mark.parametrize("sampling", ["random", "fixed"])
+@pytest.mark.parametrize("sampling", ["random", pytest.param("fixed", marks=pytest.mark.slow)])
 def test_metrics_train_representations(name, representation, sampling):
     """Finite loss and gradient for ordinary and terminal targets; none at the ends of [0, 1]."""
     metric, domain = METRICS[name](points=64, sampling=sampling), Domain(-2.0, 2.0)
