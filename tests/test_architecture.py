@@ -58,6 +58,7 @@ def test_nothing_read_from_disk_can_run():
         for node in ast.walk(ast.parse(path.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) else []
-            assert not {"pickle", "marshal", "shelve"} & set(names)
+            roots = {name.split(".")[0] for name in names if name}
+            assert not {"pickle", "marshal", "shelve", "dill", "cloudpickle", "joblib"} & roots
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 assert node.func.id not in ("eval", "exec")
