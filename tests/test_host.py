@@ -12,7 +12,7 @@ from umdqn.analysis.pits import hosted_pits
 from umdqn.envs import EnvironmentFault, GymnasiumEnvs, find
 from umdqn.envs.hosted import spec_of
 from umdqn.loops import HostLanes, HostLoop, evaluate_hosted
-from umdqn.runs import configure, load, train_config
+from umdqn.runs import configure, load, train_config, trainer
 from umdqn.runs.domains import estimated_domain
 from umdqn.types import Domain, Notice, UmdqnError
 
@@ -265,11 +265,15 @@ def test_hosted_transforms_are_those_of_the_returns():
     np.testing.assert_allclose(pits.values, np.tile(expected, (5, 1)), rtol=1e-6)
 
 
-def test_host_runs_repeat_bit_for_bit(tmp_path):
+def test_host_runs_repeat_bit_for_bit(tmp_path, monkeypatch):
+    """Also where they take their memory beforehand and say how much it is."""
     fields = {"replay.warmup": 100, "torso": "16,16", "steps": 400, "loop": "host"}
     fields |= {"seeds": 2, "num_envs": 2}
     config = configure("CartPole-v1", "dqn", overrides=fields)
-    first, second = (train_config(config, tmp_path / name) for name in ("a", "b"))
+    first = train_config(config, tmp_path / "a")
+    monkeypatch.setattr(trainer, "_MUCH_MEMORY", 0)
+    with pytest.warns(Notice, match=r"the run takes \d\.\d\d GB, from now to its end"):
+        second = train_config(config, tmp_path / "b")
     assert (tmp_path / "a/metrics.jsonl").read_text() == (tmp_path / "b/metrics.jsonl").read_text()
     for left, right in zip(
         jax.tree.leaves(first.params), jax.tree.leaves(second.params), strict=True

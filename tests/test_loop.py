@@ -75,7 +75,7 @@ def test_random_choices_last(kind):
     config = configure("CartPole-v1", "dqn", overrides=fields | {"replay.capacity": 100})
     lanes = config.build_lanes()
     lanes.advance(60)
-    rows = lanes.snapshots()[0].rows([0])
+    rows = lanes.snapshots()[0].rows([0], [60])
     stored = rows["0/actions"] if kind == "host" else np.asarray(rows["0/numbers"])[:, 0]
     actions = stored.reshape(12, 5)
     lanes.close()

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umdqn.envs import find
-from umdqn.loops import FrameMemory, PairMemory, make_memory
+from umdqn.loops import FrameMemory, PairMemory, Snapshot, make_memory, snapshot
 from umdqn.types import Observation
 
 
@@ -60,6 +60,35 @@ def test_a_pair_memory_is_first_in_first_out():
     for before, _, reward, _, after in zip(*batch, strict=True):
         np.testing.assert_array_equal(before, by_reward[float(reward)][0])
         np.testing.assert_array_equal(after, by_reward[float(reward)][4])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.booleans(),
+    st.lists(st.integers(1, 9), min_size=2, max_size=25),
+    st.integers(8, 60),
+    st.integers(1, 3),
+    st.integers(1, 40),
+)
+def test_memories_come_back_from_pieces(whole_frames, lengths, capacity, copies, rows_a_piece):
+    """A memory saved at two moments, each time in several pieces, draws what it drew."""
+    kind = FrameMemory if whole_frames else PairMemory
+    seen = Observation((4, 2, 2), "uint16", stack=4)
+    memory, restored = kind(seen, capacity, copies), kind(seen, capacity, copies)
+    pieces, since = [], [0] * len(memory.entered)
+    for part in (lengths[::2], lengths[1::2]):
+        drive(memory, part, copies)
+        small = snapshot._PIECE_BYTES // rows_a_piece
+        now = Snapshot(None, {}, memory.entered, memory.room, small, memory.rows)
+        saved = list(now.pieces(since))
+        assert all(len(rows["0/actions"]) <= rows_a_piece + 1 for _, rows in saved)
+        pieces += [rows for _, rows in saved]
+        since = saved[-1][0]
+        assert since == memory.entered
+    restored.restore(memory.entered, pieces)
+    drawn, again = (one.sample(np.random.default_rng(0), 100) for one in (memory, restored))
+    for left, right in zip(drawn, again, strict=True):
+        np.testing.assert_array_equal(left, right)
 
 
 def test_atari_transitions_fit_in_little_memory():

@@ -176,7 +176,7 @@ FILES = {
     "index": "checkpoints/0000001000.json",
     "agent": "checkpoints/0000001000.safetensors",
     "loop": "checkpoints/0000001000.loop.safetensors",
-    "replay": "replay/0-0000001000.safetensors",
+    "replay": "replay/0-0000001000-0.safetensors",
 }
 
 

@@ -4,7 +4,12 @@ from umdqn.loops.compiled import CompiledLoop, LoopState, Progress
 from umdqn.loops.evaluation import Returns, evaluate, evaluate_hosted
 from umdqn.loops.host import HostLanes, HostLoop
 from umdqn.loops.lanes import Lanes
-from umdqn.loops.machine import available_cores, keep_compiled_programs, use_all_cores
+from umdqn.loops.machine import (
+    available_cores,
+    keep_compiled_programs,
+    peak_memory,
+    use_all_cores,
+)
 from umdqn.loops.memory import FrameMemory, Memory, PairMemory, make_memory, needed_bytes
 from umdqn.loops.snapshot import Restored, Snapshot, from_named, named_leaves
 
@@ -29,5 +34,6 @@ __all__ = [
     "make_memory",
     "named_leaves",
     "needed_bytes",
+    "peak_memory",
     "use_all_cores",
 ]

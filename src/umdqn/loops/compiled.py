@@ -110,12 +110,13 @@ class CompiledLoop:
         replay = jax.tree.map(np.asarray, state.replay)
         entered = int(replay.added)
 
-        def rows(since: Sequence[int]) -> Rows:
-            return ring_rows(_rings(replay), 0, since[0], entered)
+        def rows(first: Sequence[int], last: Sequence[int]) -> Rows:
+            return ring_rows(_rings(replay), 0, first[0], last[0])
 
         rest = {name: np.asarray(leaf) for name, leaf in named_leaves(_rest(state)).items()}
         room = [self.replay.capacity]
-        return Snapshot(state.agent, rest, [entered], room, rows)
+        row_bytes = sum(ring.nbytes for ring in _rings(replay).values()) // self.replay.capacity
+        return Snapshot(state.agent, rest, [entered], room, row_bytes, rows)
 
     def restore(self, restored: Restored, where: str) -> LoopState:
         """The state that a snapshot was taken of."""

@@ -5,33 +5,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
 
 from umdqn.agents import Agent, AgentState, EpsilonGreedy, ReplayConfig
 from umdqn.envs import HostEnv, Position
 from umdqn.loops.compiled import Progress, check_finite
 from umdqn.loops.memory import make_memory
+from umdqn.loops.programs import Losses, Programs
 from umdqn.loops.snapshot import Restored, Snapshot, from_words, random_words
-from umdqn.types import Key, Transition, notice
+from umdqn.types import notice
 
 # Streams of randomness of one seed, apart from each other.
 _ENVIRONMENT, _CHOICES = 0, 1
-
-
-class Losses(NamedTuple):
-    """Of the updates of a chunk: their sum, and the first update that was not finite."""
-
-    total: Float[Array, ""]
-    first_bad: Int[Array, ""]
-
-    @classmethod
-    def none(cls) -> Losses:
-        return cls(jnp.float32(0), jnp.int32(-1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,7 +39,7 @@ class HostLanes:
     """Several seeds of a host loop, each in a thread of its own, as many at once as cores."""
 
     def __init__(self, loop: HostLoop, seeds: Sequence[int], devices: Sequence[jax.Device]):
-        programs = _Programs(loop.agent)
+        programs = Programs(loop.agent)
         self.lanes = [
             _Lane(loop, seed, devices[i % len(devices)], programs) for i, seed in enumerate(seeds)
         ]
@@ -64,6 +51,11 @@ class HostLanes:
         # All come to rest, also where one fails: nobody reads a state while it changes.
         wait(futures)
         return [future.result() for future in futures]
+
+    def warm(self) -> None:
+        """Take now what acting and learning will need of the machine."""
+        # In the threads that will run them: threads keep memory of their own.
+        list(self._pool.map(_Lane.warm, self.lanes))
 
     def agents(self) -> list[AgentState]:
         """What every seed has learned."""
@@ -85,37 +77,6 @@ class HostLanes:
             lane.env.close()
 
 
-class _Programs:
-    """Acting and learning, compiled over flat lists of arrays.
-
-    To take a state apart and put it together again at every call would cost more than acting.
-    """
-
-    def __init__(self, agent: Agent):
-        shapes = jax.eval_shape(agent.init, jax.random.key(0))
-        self.whole = jax.tree.structure(shapes)
-        params = jax.tree.structure(shapes.params)
-        self.num_params = len(jax.tree.leaves(shapes.params))
-
-        def act(leaves: list[Array], observations: Array) -> Array:
-            greedy = jax.vmap(agent.greedy, in_axes=(None, 0))
-            return greedy(jax.tree.unflatten(params, leaves), observations)
-
-        def learn(
-            leaves: list[Array], losses: Losses, batch: Transition, key: Key
-        ) -> tuple[list[Array], Losses]:
-            """One update; its randomness comes from the run's key and its number alone."""
-            state = jax.tree.unflatten(self.whole, leaves)
-            number = state.updates
-            state, loss = agent.learn(state, batch, jax.random.fold_in(key, number))
-            bad = ~jnp.isfinite(loss) & (losses.first_bad < 0)
-            first_bad = jnp.where(bad, number, losses.first_bad)
-            return jax.tree.leaves(state), Losses(losses.total + loss, first_bad)
-
-        self.act = jax.jit(act)
-        self.learn = jax.jit(learn, donate_argnums=(0, 1))
-
-
 class _Lane:
     """One seed: its environments, its memory and what it has learned."""
 
@@ -124,7 +85,7 @@ class _Lane:
         loop: HostLoop,
         seed: int,
         device: jax.Device,
-        programs: _Programs,
+        programs: Programs,
     ):
         self.loop, self._programs, self._device = loop, programs, device
         agent_key, _, run_key = jax.random.split(jax.random.key(seed), 3)
@@ -145,6 +106,12 @@ class _Lane:
     def state(self) -> AgentState:
         """What the seed has learned."""
         return jax.tree.unflatten(self._programs.whole, self._leaves)
+
+    def warm(self) -> None:
+        """Compile and run acting and learning on blank data."""
+        seen = self.env.spec.observation
+        blank = np.zeros((self.loop.copies, *seen.shape), seen.dtype)
+        self._programs.warm(self.state, self._key, blank, self.loop.replay.batch_size)
 
     def advance(self, steps: int) -> Progress:
         """Go on until `steps` more steps are taken; copies step together, so it may be a few more.
@@ -209,7 +176,8 @@ class _Lane:
                 "done": np.array([a for done in position.actions for a in done], np.int64),
             }
         memory = self.memory
-        return Snapshot(self.state, rest, memory.entered, memory.room, memory.rows)
+        row_bytes = memory.nbytes // sum(memory.room)
+        return Snapshot(self.state, rest, memory.entered, memory.room, row_bytes, memory.rows)
 
     def restore(self, restored: Restored) -> None:
         """Go on from a snapshot."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,11 +54,11 @@ class Memory(abc.ABC):
         """How many rows each ring holds."""
 
     @abc.abstractmethod
-    def rows(self, since: Sequence[int]) -> Rows:
-        """The rows that came since those counts and are still there, by ring and name."""
+    def rows(self, first: Sequence[int], last: Sequence[int]) -> Rows:
+        """The rows that came between those counts and are still there, by ring and name."""
 
     @abc.abstractmethod
-    def restore(self, entered: Sequence[int], rows: Sequence[Rows]) -> None:
+    def restore(self, entered: Sequence[int], rows: Iterable[Rows]) -> None:
         """Hold again what was held when so many rows had come, from pieces, oldest first."""
 
 
@@ -158,10 +158,10 @@ class PairMemory(Memory):
     def room(self) -> list[int]:
         return [self._capacity]
 
-    def rows(self, since: Sequence[int]) -> Rows:
-        return ring_rows(self._arrays, 0, since[0], self._added) | {"last": self._last.copy()}
+    def rows(self, first: Sequence[int], last: Sequence[int]) -> Rows:
+        return ring_rows(self._arrays, 0, first[0], last[0]) | {"last": self._last.copy()}
 
-    def restore(self, entered: Sequence[int], rows: Sequence[Rows]) -> None:
+    def restore(self, entered: Sequence[int], rows: Iterable[Rows]) -> None:
         self._added = entered[0]
         for piece in rows:
             put_rows(self._arrays, 0, piece)
@@ -207,14 +207,14 @@ class FrameMemory(Memory):
     def room(self) -> list[int]:
         return [self._slots] * len(self._head)
 
-    def rows(self, since: Sequence[int]) -> Rows:
+    def rows(self, first: Sequence[int], last: Sequence[int]) -> Rows:
         found: Rows = {}
-        for copy, (before, now) in enumerate(zip(since, self.entered, strict=True)):
+        for copy, (begin, end) in enumerate(zip(first, last, strict=True)):
             # Whether the newest frame went on became known only after it had come.
-            found |= ring_rows(self._arrays(copy), copy, max(before - 1, 0), now)
+            found |= ring_rows(self._arrays(copy), copy, max(begin - 1, 0), end)
         return found
 
-    def restore(self, entered: Sequence[int], rows: Sequence[Rows]) -> None:
+    def restore(self, entered: Sequence[int], rows: Iterable[Rows]) -> None:
         self._head[:] = entered
         for piece in rows:
             for copy in range(len(self._head)):

@@ -8,11 +8,10 @@ Rows = dict[str, np.ndarray]
 """Rows of rings as files keep them: `RING/NAME`, and `RING/first`, the count of the first row."""
 
 
-def ring_rows(arrays: dict[str, np.ndarray], ring: int, since: int, entered: int) -> Rows:
-    """The rows of a ring from a count on, at most all that it holds, oldest first."""
+def ring_rows(arrays: dict[str, np.ndarray], ring: int, first: int, last: int) -> Rows:
+    """The rows of a ring from a count to another, oldest first."""
     size = len(next(iter(arrays.values())))
-    first = max(since, entered - size)
-    slots = np.arange(first, entered) % size
+    slots = np.arange(first, last) % size
     rows = {f"{ring}/{name}": array[slots] for name, array in arrays.items()}
     return rows | {f"{ring}/first": np.array(first)}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -15,6 +16,9 @@ from umdqn.types import UmdqnError
 
 T = TypeVar("T")
 
+# A checkpoint must not need much more memory than the run itself.
+_PIECE_BYTES = 16_000_000
+
 
 class Snapshot(NamedTuple):
     """All that a seed needs to go on as if nothing had happened."""
@@ -26,8 +30,23 @@ class Snapshot(NamedTuple):
     """Rows that ever came into each ring of the memory."""
     room: list[int]
     """Rows that each ring holds."""
-    rows: Callable[[Sequence[int]], Rows]
-    """The rows that came since given counts."""
+    row_bytes: int
+    """Bytes of a row."""
+    rows: Callable[[Sequence[int], Sequence[int]], Rows]
+    """The rows that came between given counts."""
+
+    def pieces(self, since: Sequence[int]) -> Iterator[tuple[list[int], Rows]]:
+        """The rows that came since given counts, in pieces that take little memory.
+
+        Each with the counts up to which it goes; at least one, which may be empty.
+        """
+        oldest = [n - room for n, room in zip(self.entered, self.room, strict=True)]
+        start = np.maximum(since, oldest)
+        left = self.entered - start
+        count = max(-(-int(left.sum()) * self.row_bytes // _PIECE_BYTES), 1)
+        ends = [(start + left * i // count).tolist() for i in range(count + 1)]
+        for first, last in itertools.pairwise(ends):
+            yield last, self.rows(first, last)
 
 
 class Restored(NamedTuple):
@@ -36,8 +55,8 @@ class Restored(NamedTuple):
     agent: AgentState
     rest: dict[str, np.ndarray]
     entered: list[int]
-    rows: list[Rows]
-    """Pieces of the memory, oldest first."""
+    rows: Iterable[Rows]
+    """Pieces of the memory, oldest first; they can be read once."""
 
 
 def named_leaves(tree: PyTree) -> dict[str, Any]:

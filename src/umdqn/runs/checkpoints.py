@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,10 @@ class Checkpoints:
             return
         files: dict[str, dict[str, Any]] = {}
         pieces = {
-            seed: [*self._still_held(seed, snapshot), self._new_piece(step, seed, snapshot, files)]
+            seed: [
+                *self._still_held(seed, snapshot),
+                *self._new_pieces(step, seed, snapshot, files),
+            ]
             for seed, snapshot in snapshots.items()
         }
         rest = {
@@ -118,15 +121,18 @@ class Checkpoints:
             if any(until > first for until, first in zip(piece["until"], oldest, strict=True))
         ]
 
-    def _new_piece(
+    def _new_pieces(
         self, step: int, seed: int, snapshot: Snapshot, files: dict[str, dict[str, Any]]
-    ) -> dict[str, Any]:
+    ) -> list[dict[str, Any]]:
         before = self._pieces.get(seed)
         since = before[-1]["until"] if before else [0] * len(snapshot.entered)
-        path = self._replay / f"{seed}-{step:010d}.safetensors"
-        self._write(path, snapshot.rows(since), files)
-        name = self._name(path)
-        return {"file": name, "until": list(snapshot.entered), "sum": files[name]}
+        found = []
+        for number, (until, rows) in enumerate(snapshot.pieces(since)):
+            path = self._replay / f"{seed}-{step:010d}-{number}.safetensors"
+            self._write(path, rows, files)
+            name = self._name(path)
+            found.append({"file": name, "until": until, "sum": files[name]})
+        return found
 
     def _write(
         self, path: Path, arrays: Mapping[str, np.ndarray], files: dict[str, dict[str, Any]]
@@ -221,15 +227,25 @@ class Checkpoints:
         for seed in like:
             prefix = f"{seed}/"
             pieces = index["replay"][str(seed)]
+            for _ in self._read_pieces(pieces, index):
+                # All must be sound before anybody uses one of them.
+                pass
             restored[seed] = Restored(
                 agents[seed],
                 {n.removeprefix(prefix): a for n, a in rest.items() if n.startswith(prefix)},
                 index["entered"][str(seed)],
-                [self._read(self._run / piece["file"], index) for piece in pieces],
+                self._read_pieces(pieces, index),
             )
             self._pieces[seed] = pieces
         self._saved = step
         return restored, index["trainer"]
+
+    def _read_pieces(
+        self, pieces: list[dict[str, Any]], index: Mapping[str, Any]
+    ) -> Iterator[dict[str, np.ndarray]]:
+        """Pieces of a memory, one after the other: all at once would take as much as a memory."""
+        for piece in pieces:
+            yield self._read(self._run / piece["file"], index)
 
     def newest(self, like: Mapping[int, PyTree]) -> tuple[int, dict[int, PyTree]]:
         """The newest checkpoint whose agents can be read; says so if a newer one cannot."""

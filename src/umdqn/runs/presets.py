@@ -122,6 +122,49 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
             **_SQUARED,
             **_FEWER,
         },
+        # Made for a million steps: the paper's learning rate and target network are those of fifty
+        # times as many.
+        "minatar": {
+            "all": {
+                "steps": 1_000_000,
+                "torso": (128,),
+                "metric.points": 100,
+                "metric.sampling": "stratified",
+                "optimiser.learning_rate": 5e-4,
+                "optimiser.schedule": "cosine",
+                "replay.capacity": 100_000,
+                "replay.batch_size": 64,
+                "update_every": 4,
+                "target_every": 1_000,
+                "exploration.end": 0.02,
+                "exploration.decay": 50_000,
+                "evaluation.every": 50_000,
+                "evaluation.episodes": 20,
+            },
+            **_SQUARED,
+            **_FEWER,
+        },
+        # Made for a few hundred thousand steps.
+        "atari": {
+            "all": {
+                "steps": 200_000,
+                "torso": (128,),
+                "metric.points": 100,
+                "metric.sampling": "stratified",
+                "optimiser.learning_rate": 2.5e-4,
+                "optimiser.schedule": "cosine",
+                "replay.capacity": 100_000,
+                "replay.warmup": 5_000,
+                "update_every": 4,
+                "target_every": 2_000,
+                "exploration.end": 0.02,
+                "exploration.decay": 15_000,
+                "evaluation.every": 20_000,
+                "evaluation.episodes": 5,
+            },
+            **_SQUARED,
+            **_FEWER,
+        },
     },
 }
 """Fields by preset, family of environments, and whom they concern: `all`, one environment, a part

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from umdqn.envs import EnvironmentFault
-from umdqn.loops import HostLanes, Progress, needed_bytes, use_all_cores
+from umdqn.loops import HostLanes, Lanes, Progress, needed_bytes, peak_memory, use_all_cores
 from umdqn.runs.callbacks import Callback, Report
 from umdqn.runs.config import Config
 from umdqn.runs.directory import RunDirectory
@@ -34,8 +34,7 @@ class Trainer:
         use_all_cores()
         self.config, self.directory, self.callback = config, directory, callback
         self.agent = config.build_agent()
-        self._announce_memory()
-        self.lanes = config.build_lanes()
+        self.lanes = self._build_lanes()
         self.step = 0
         self._begun = time.monotonic()
         """When training would have begun if it had never stopped."""
@@ -44,16 +43,19 @@ class Trainer:
         self._sound: dict[int, PyTree] = {}
         self._losses: dict[int, Progress] = {}
 
-    def _announce_memory(self) -> None:
-        """Say how much memory the host loop is about to take, all of it at once."""
-        if self.config.compiled:
-            return
-        size = needed_bytes(self.agent.spec, self.config.replay.capacity) * self.config.seeds
-        if size > _MUCH_MEMORY:
-            notice(
-                f"replay memories of {self.config.replay.capacity:,} transitions take "
-                f"{size / 1e9:.2f} GB, all of it from now on"
-            )
+    def _build_lanes(self) -> Lanes | HostLanes:
+        """The lanes; where they take much memory, all of it at once, and the user is told."""
+        config = self.config
+        size = needed_bytes(self.agent.spec, config.replay.capacity) * config.seeds
+        much = not config.compiled and size > _MUCH_MEMORY
+        if much:
+            notice(f"a replay memory of {config.replay.capacity:,} takes {size / 1e9:.2f} GB")
+        lanes = config.build_lanes()
+        if much and isinstance(lanes, HostLanes):
+            lanes.warm()
+            if peak := peak_memory():
+                notice(f"with its programs the run takes {peak / 1e9:.2f} GB, from now to its end")
+        return lanes
 
     def run(self, interrupted: threading.Event) -> None:
         self.callback.on_start(self.directory.path, self.config, self.step)
