@@ -272,7 +272,7 @@ def test_host_runs_repeat_bit_for_bit(tmp_path, monkeypatch):
     config = configure("CartPole-v1", "dqn", overrides=fields)
     first = train_config(config, tmp_path / "a")
     monkeypatch.setattr(trainer, "_MUCH_MEMORY", 0)
-    with pytest.warns(Notice, match=r"the run takes \d\.\d\d GB, from now to its end"):
+    with pytest.warns(Notice, match=r"this process takes about \d\.\d\d GB"):
         second = train_config(config, tmp_path / "b")
     assert (tmp_path / "a/metrics.jsonl").read_text() == (tmp_path / "b/metrics.jsonl").read_text()
     for left, right in zip(

@@ -7,6 +7,7 @@ import pytest
 
 from umdqn.runs import configure
 from umdqn.runs.fields import leaves
+from umdqn.runs.presets import PRESETS
 
 TABLES = json.loads((Path(__file__).parent / "data/paper_tables.json").read_text())
 FIELDS = {
@@ -37,6 +38,17 @@ def test_preset_paper_is_the_papers_tables(env, agent):
         assert (list(found) if isinstance(found, tuple) else found) == expected, row
     assert [config.domain.low, config.domain.high] == TABLES["domains"][env]
     assert set(table) == set(FIELDS)
+
+
+@pytest.mark.parametrize("env", TABLES["domains"])
+def test_preset_tuned_fits_every_environment_of_the_paper(env):
+    """It is another one than the paper's, sees the same world, and all of its fields exist."""
+    tuned, paper = (configure(env, "umdqn-c", preset) for preset in ("tuned", "paper"))
+    assert tuned.optimiser.schedule == "cosine"
+    assert tuned.optimiser.learning_rate > paper.optimiser.learning_rate
+    assert (tuned.domain, tuned.discount) == (paper.domain, paper.discount)
+    for family in PRESETS["tuned"].values():
+        assert set(family["all"]) <= {path for path, *_ in leaves(tuned)}
 
 
 def test_a_configuration_is_called_what_it_is():

@@ -136,7 +136,7 @@ def _content(directory, step, like):
     config, _, manifest = directory.read_manifest()
     restored, trainer = directory.checkpoints.restore(step, like)
     hashed = hashlib.sha256(repr((to_dict(config), manifest, trainer)).encode())
-    for leaf in jax.tree.leaves((restored[0].agent, restored[0].rest, restored[0].rows)):
+    for leaf in jax.tree.leaves((restored[0].agent, restored[0].rest, list(restored[0].rows))):
         hashed.update(np.asarray(leaf).tobytes())
     return hashed.hexdigest()
 

@@ -41,6 +41,8 @@ def _evaluated(every: int, episodes: int, **more: Any) -> dict[str, Any]:
 
 _ALL = (*UMDQN, *BASELINES)
 _TINY = {"replay.warmup": 200, "replay.batch_size": 8, "update_every": 8, "target_every": 80}
+# Half the updates of the preset, so that all of the scale takes hours and not a day.
+_SELDOM = {"update_every": 4}
 # The reference trains 10,000 episodes; these are about as many steps.
 SCALES: dict[str, tuple[Part, ...]] = {
     "smoke": (
@@ -57,9 +59,9 @@ SCALES: dict[str, tuple[Part, ...]] = {
         ),
     ),
     "short": (
-        Part(("grid-world",), _ALL, "paper", 60_000, 5, _evaluated(2_000, 100)),
-        Part(CLASSIC[:3], _ALL, "tuned", 60_000, 5, _evaluated(2_000, 20)),
-        Part(CLASSIC[3:], _ALL, "tuned", 60_000, 5, _evaluated(5_000, 10)),
+        Part(("grid-world",), _ALL, "paper", 50_000, 5, _evaluated(2_000, 100)),
+        Part(CLASSIC[:3], _ALL, "tuned", 60_000, 5, _evaluated(2_000, 20, **_SELDOM)),
+        Part(CLASSIC[3:], _ALL, "tuned", 60_000, 5, _evaluated(5_000, 10, **_SELDOM)),
     ),
     "paper": (
         Part(("grid-world",), _ALL, "paper", 150_000, 5, _evaluated(5_000, 100)),

@@ -55,7 +55,7 @@ class Memory(abc.ABC):
 
     @abc.abstractmethod
     def rows(self, first: Sequence[int], last: Sequence[int]) -> Rows:
-        """The rows that came between those counts and are still there, by ring and name."""
+        """The rows that came between those counts, if all are still there, by ring and name."""
 
     @abc.abstractmethod
     def restore(self, entered: Sequence[int], rows: Iterable[Rows]) -> None:
@@ -210,7 +210,8 @@ class FrameMemory(Memory):
     def rows(self, first: Sequence[int], last: Sequence[int]) -> Rows:
         found: Rows = {}
         for copy, (begin, end) in enumerate(zip(first, last, strict=True)):
-            # Whether the newest frame went on became known only after it had come.
+            # Whether the newest frame went on became known only after it had come. Where the slot
+            # before the first row is the newest one again, its row comes once more: no harm.
             found |= ring_rows(self._arrays(copy), copy, max(begin - 1, 0), end)
         return found
 

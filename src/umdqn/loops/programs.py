@@ -12,8 +12,8 @@ from jaxtyping import Array, Float, Int
 from umdqn.agents import Agent, AgentState
 from umdqn.types import Key, Transition
 
-# Updates that wait for each other when nobody asks for an action, and more.
-_WARM = 10
+# More updates than JAX lets wait in its queue; each keeps its batch.
+_WARM = 40
 
 
 class Losses(NamedTuple):

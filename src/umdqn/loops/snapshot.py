@@ -31,7 +31,7 @@ class Snapshot(NamedTuple):
     room: list[int]
     """Rows that each ring holds."""
     row_bytes: int
-    """Bytes of a row."""
+    """About how many bytes a row takes in files."""
     rows: Callable[[Sequence[int], Sequence[int]], Rows]
     """The rows that came between given counts."""
 

@@ -2,8 +2,8 @@
 
 A checkpoint is what its index says: `checkpoints/STEP.json` names its files with their sizes and
 checksums and is written last. `STEP.safetensors` holds what was learned, `STEP.loop.safetensors`
-environments, counters and randomness, and `replay/` the memories in pieces, each with the rows of
-one interval, so that a checkpoint costs the same however long the run is.
+environments, counters and randomness, and `replay/` the memories in small pieces. A checkpoint adds
+the rows that came since the one before it, and so costs the same however long the run is.
 """
 
 from __future__ import annotations

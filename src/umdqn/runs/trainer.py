@@ -34,10 +34,10 @@ class Trainer:
         use_all_cores()
         self.config, self.directory, self.callback = config, directory, callback
         self.agent = config.build_agent()
-        self.lanes = self._build_lanes()
         self.step = 0
         self._begun = time.monotonic()
         """When training would have begun if it had never stopped."""
+        self.lanes = self._build_lanes()
         self.score: float | None = None
         self._warned = False
         self._sound: dict[int, PyTree] = {}
@@ -49,12 +49,17 @@ class Trainer:
         size = needed_bytes(self.agent.spec, config.replay.capacity) * config.seeds
         much = not config.compiled and size > _MUCH_MEMORY
         if much:
-            notice(f"a replay memory of {config.replay.capacity:,} takes {size / 1e9:.2f} GB")
+            rows = f"{config.replay.capacity:,} transitions"
+            notice(f"replay memories of {rows} take {size / 1e9:.2f} GB")
         lanes = config.build_lanes()
         if much and isinstance(lanes, HostLanes):
-            lanes.warm()
+            try:
+                lanes.warm()
+            except BaseException:
+                lanes.close()
+                raise
             if peak := peak_memory():
-                notice(f"with its programs the run takes {peak / 1e9:.2f} GB, from now to its end")
+                notice(f"with all programs this process takes about {peak / 1e9:.2f} GB to the end")
         return lanes
 
     def run(self, interrupted: threading.Event) -> None:
