@@ -105,8 +105,8 @@ def _parser() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
     study.add_argument("--steps", help="steps a seed (default: those of the study)")
     study.add_argument("--only", nargs="+", metavar="SECTION", help="sections (default: all)")
     _add_sweep(command("sweep", "Train many runs: environments x agents x fields x seeds."))
-    compare = command("compare", "Curves and statistics of the algorithms of sweeps.")
-    compare.add_argument("sweeps", nargs="+", type=Path, metavar="SWEEP", help="directories")
+    compare = command("compare", "Curves and statistics of the algorithms of sweeps and runs.")
+    compare.add_argument("paths", nargs="+", type=Path, metavar="DIR", help="sweeps or runs")
     compare.add_argument("--out", required=True, type=Path, help="directory for the report")
     reproduce = command("reproduce", "Make the figures and tables of the paper.")
     reproduce.add_argument(

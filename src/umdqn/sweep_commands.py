@@ -50,13 +50,13 @@ def _sweep_of(options: argparse.Namespace) -> Any:
 
 
 def compare(options: argparse.Namespace) -> None:
-    """Compare the algorithms of sweeps."""
+    """Compare the algorithms of sweeps and runs."""
     from umdqn.analysis import write_comparison
-    from umdqn.sweeps import collect
+    from umdqn.sweeps import collect_all
 
-    records = [record for sweep in options.sweeps for record in collect(sweep)]
+    records = collect_all(options.paths)
     if not records:
-        raise UmdqnError(f"{options.sweeps[0]} holds no finished runs")
+        raise UmdqnError(f"{options.paths[0]} holds no evaluations of finished runs")
     for path in write_comparison(records, options.out):
         print(path)
 

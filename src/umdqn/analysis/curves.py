@@ -38,8 +38,8 @@ def _style(index: int) -> dict[str, Any]:
 def curves_figure(scores: Scores, algorithms: Sequence[str], title: str) -> Figure:
     """One panel a task: the mean return over seeds, a moving average, with its 95% band."""
     count = len(scores.tasks)
-    columns = min(count, _COLUMNS)
-    rows = -(-count // columns)
+    rows = -(-count // _COLUMNS)
+    columns = -(-count // rows)
     size = (max(4.6 * columns, 8.0), 3.3 * rows + 1.2)
     figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     for task, axis in zip(scores.tasks, axes.flat, strict=False):

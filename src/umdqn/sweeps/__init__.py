@@ -3,7 +3,7 @@
 from umdqn.sweeps.driver import State, read_plan, run_sweep
 from umdqn.sweeps.plan import Job, Sweep, read_sweep, sweep_of
 from umdqn.sweeps.pools import LocalPool, Pool, RayPool
-from umdqn.sweeps.results import axes_of, collect, final, write_results
+from umdqn.sweeps.results import axes_of, collect, collect_all, final, write_results
 from umdqn.sweeps.work import Outcome, Place
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Sweep",
     "axes_of",
     "collect",
+    "collect_all",
     "final",
     "read_plan",
     "read_sweep",

@@ -11,6 +11,7 @@ from umdqn.runs import RunDirectory
 from umdqn.runs.files import write_bytes, write_csv
 from umdqn.sweeps.driver import read_plan
 from umdqn.sweeps.work import Place
+from umdqn.types import UmdqnError
 
 Record = dict[str, Any]
 
@@ -27,6 +28,30 @@ def collect(root: Path) -> list[Record]:
             lines = RunDirectory(place.run(job.name)).read_metrics()
             records += [{**job.point, **line} for line in lines]
     return records
+
+
+def collect_all(paths: Sequence[Path]) -> list[Record]:
+    """The records of several sweeps and runs, each seed of a point once."""
+    found: dict[str, Path] = {}
+    records = []
+    for path in paths:
+        of_path = _of_run(path) if (path / "manifest.json").is_file() else collect(path)
+        for record in final(of_path):
+            point = {axis: record[axis] for axis in axes_of([record])} | {"seed": record["seed"]}
+            name = ", ".join(f"{axis} {value}" for axis, value in point.items())
+            if name in found:
+                raise UmdqnError(f"{found[name]} and {path} both hold {name}")
+            found[name] = path
+        records += of_path
+    return records
+
+
+def _of_run(path: Path) -> list[Record]:
+    """The records of a run that stands alone, finished or not."""
+    directory = RunDirectory(path)
+    config, *_ = directory.read_manifest()
+    point = {"env": config.env, "agent": config.label, "preset": config.preset}
+    return [{**point, **line} for line in directory.read_metrics()]
 
 
 def write_results(root: Path) -> list[Path]:
