@@ -94,6 +94,8 @@ def _together(
 
 def _curve_caption(scores: Scores) -> str:
     runs = {len(of) for tasks in scores.raw.values() for of in tasks.values()}
+    if runs == {1}:
+        return "Return of evaluation episodes of one seed, moving average over 5 evaluations."
     seeds = " or ".join(str(count) for count in sorted(runs))
     return (
         f"Mean return of evaluation episodes over {seeds} seeds, moving average over 5 evaluations "
