@@ -42,7 +42,7 @@ def test_convolutions_are_those_of_jax(observation):
         # Our patches count blocks of a stride first, then the pixels of a block.
         step = layer.stride if layer.size % layer.stride == 0 else 1
         blocks, channels = layer.size // step, x.shape[-1]
-        kernel = layer.linear.weight.reshape(blocks, blocks, step, step, channels, -1)
+        kernel = layer.weight.T.reshape(blocks, blocks, step, step, channels, -1)
         kernel = kernel.transpose(0, 2, 1, 3, 4, 5).reshape(layer.size, layer.size, channels, -1)
         x = jax.lax.conv_general_dilated(
             x[None],
@@ -51,7 +51,7 @@ def test_convolutions_are_those_of_jax(observation):
             "VALID",
             dimension_numbers=("NHWC", "HWIO", "NHWC"),
         )[0]
-        x = jax.nn.relu(x + layer.linear.bias)
+        x = jax.nn.relu(x + layer.bias)
     np.testing.assert_allclose(torso(picture), torso.mlp(x.reshape(-1)), rtol=1e-4, atol=1e-4)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from umdqn.agents import Agent, AgentState, EpsilonGreedy, ReplayConfig
 from umdqn.envs import HostEnv, Position
 from umdqn.loops.compiled import Progress, check_finite
+from umdqn.loops.machine import keep_freed_memory
 from umdqn.loops.memory import make_memory
 from umdqn.loops.programs import Losses, Programs
 from umdqn.loops.snapshot import Restored, Snapshot, from_words, random_words
@@ -39,6 +40,7 @@ class HostLanes:
     """Several seeds of a host loop, each in a thread of its own, as many at once as cores."""
 
     def __init__(self, loop: HostLoop, seeds: Sequence[int], devices: Sequence[jax.Device]):
+        keep_freed_memory()
         programs = Programs(loop.agent)
         self.lanes = [
             _Lane(loop, seed, devices[i % len(devices)], programs) for i, seed in enumerate(seeds)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 from pathlib import Path
 
 import jax
+
+# Parameters of glibc's mallopt, and a size above all working memories and below large replays.
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_KEPT = 256 * 2**20
 
 
 def available_cores() -> int:
@@ -32,6 +37,18 @@ def keep_compiled_programs() -> None:
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "umdqn"
     jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+def keep_freed_memory() -> None:
+    """Let freed blocks stay with this process, where the C library can.
+
+    A compiled program takes its working memory anew at each call. Large blocks would come from the
+    system each time, and every page of them costs a fault: with pictures, a third of an update.
+    """
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
+    if set_option is not None:
+        set_option(_M_MMAP_THRESHOLD, _KEPT)
+        set_option(_M_TRIM_THRESHOLD, _KEPT)
 
 
 def peak_memory() -> int | None:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Shaped
 
-from umdqn.networks.dense import Linear, Mlp
+from umdqn.networks.dense import Mlp, xavier_uniform
 from umdqn.types import Key, Observation, check
 
 Convolutions = Literal["auto", "none", "minatar", "nature"]
@@ -108,14 +108,20 @@ class Torso(eqx.Module):
 
 
 class _Convolution(eqx.Module):
-    """A convolution as one matrix product of patches, which CPUs differentiate fastest."""
+    """A convolution as one matrix product of patches, which CPUs differentiate fastest.
 
-    linear: Linear
+    Inputs are the last axis of the weights: their gradient is then a product of rows with rows,
+    which takes half the time.
+    """
+
+    weight: Float[Array, "filters inputs"]
+    bias: Float[Array, "filters"]
     size: int = eqx.field(static=True)
     stride: int = eqx.field(static=True)
 
     def __init__(self, channels: int, layer: Layer, key: Key):
-        self.linear = Linear(channels * layer.size**2, layer.filters, key)
+        self.weight = xavier_uniform(key, channels * layer.size**2, layer.filters).T
+        self.bias = jnp.zeros(layer.filters)
         self.size, self.stride = layer.size, layer.stride
 
     def patches(self, x: Shaped[Array, "h w c"]) -> Shaped[Array, "i j inputs"]:
@@ -133,7 +139,9 @@ class _Convolution(eqx.Module):
 
     def from_patches(self, patches: Float[Array, "i j inputs"]) -> Float[Array, "i j filters"]:
         """The outputs."""
-        return jax.nn.relu(self.linear(patches))
+        last, inputs = patches.ndim - 1, 1
+        products = jax.lax.dot_general(patches, self.weight, (((last,), (inputs,)), ((), ())))
+        return jax.nn.relu(products + self.bias)
 
 
 def _blocks(x: Shaped[Array, "h w c"], size: int) -> Shaped[Array, "i j d"]:
