@@ -62,6 +62,7 @@ def test_a_run_directory_says_what_it_is(small_run):
     assert manifest["status"] == "finished"
     assert manifest["step"] == 3_000
     assert manifest["seeds"] == [0, 1]
+    assert manifest["peak_memory"] is None or manifest["peak_memory"] > 10**8
     assert manifest["versions"]["jax"] == jax.__version__
     assert from_dict(type(small_run.config), manifest["config"]) == small_run.config
     records = small_run.directory.read_metrics()

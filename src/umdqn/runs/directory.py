@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from umdqn.loops import peak_memory
 from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.config import Config
 from umdqn.runs.fields import from_dict, to_dict
@@ -71,13 +72,17 @@ class RunDirectory:
     def write_manifest(
         self, config: Config, status: str, step: int, seconds: float = 0.0, reason: str = ""
     ) -> None:
-        """State what the run is, how far it has come, and how long that took."""
+        """State what the run is, how far it has come, and what that took.
+
+        The peak of memory is the writing process's own; a run that went on has had others.
+        """
         manifest: dict[str, Any] = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
             "status": status,
             "step": step,
             "seconds": round(seconds, 1),
+            "peak_memory": peak_memory(),
             "seeds": list(config.all_seeds),
             "config": to_dict(config),
             "resume": PROMISES[config.compiled],
