@@ -1,5 +1,6 @@
 """Runs that were killed go on as if nothing had happened."""
 
+import errno
 import hashlib
 import json
 import os
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -242,6 +244,48 @@ def test_a_run_that_was_killed_before_it_said_so_is_finished(run, finished):
     assert resume(run.path).manifest["status"] == "finished"
     assert digest(load(run.path)) == digest(finished[0])
     assert digest(resume(run.path, steps=1_200)) == finished[1]
+
+
+def test_what_cannot_be_read_is_not_given_up(run, finished, monkeypatch):
+    """A fault of the file system is no damage: nothing is deleted, and the next try goes on."""
+    newest = run.path / FILES["loop"]
+    read = Path.read_bytes
+
+    def faulty(path):
+        if path == newest:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", faulty)
+    with pytest.raises(UmdqnError, match=f"cannot read {newest}: Input/output error"):
+        resume(run.path, steps=1_200)
+    assert load(run.path).manifest["status"] == "finished"
+    monkeypatch.undo()
+    # Somebody's tools leave directories behind.
+    (run.path / ".notes").mkdir()
+    assert digest(resume(run.path, steps=1_200)) == finished[1]
+
+
+def test_what_a_run_began_with_is_compared(run):
+    manifest = run.path / "manifest.json"
+    sound = read_sealed(manifest)
+    write_sealed(manifest, sound | {"environment": sound["environment"] | {"num_actions": 5}})
+    with pytest.raises(UmdqnError, match="num_actions of environment 'grid-world' is 4, and was 5"):
+        resume(run.path, steps=1_200)
+    write_sealed(manifest, sound | {"versions": sound["versions"] | {"jax": "0.1"}})
+    with pytest.warns(Notice, match=r"other versions, not bit for bit: jax 0\.1 -> "):
+        resume(run.path, steps=1_200)
+
+
+def test_a_longer_schedule_is_said(run):
+    manifest = run.path / "manifest.json"
+    sound = read_sealed(manifest)
+    optimiser = sound["config"]["optimiser"] | {"schedule": "cosine"}
+    write_sealed(manifest, sound | {"config": sound["config"] | {"optimiser": optimiser}})
+    message = "falls over 1,200 steps now, instead of 1,000"
+    with pytest.warns(Notice, match=message), pytest.raises(UmdqnError):
+        # The optimiser of a constant rate counts no steps, so that this one goes no further.
+        resume(run.path, steps=1_200)
 
 
 def test_one_run_is_not_resumed_twice_at_once(run):

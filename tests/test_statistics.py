@@ -115,6 +115,13 @@ def test_scores_of_records():
     assert rows[1] == ["a", "fast", "20", "2", "40.500 [40.000, 41.000]"]
 
 
+def test_where_all_end_alike_all_are_best():
+    equal = [record(env, agent, 0, 10, 500.0) for env in ("a", "b") for agent in ("x", "y")]
+    scores = scores_of([*equal, record("b", "x", 1, 10, 500.0), record("b", "y", 1, 10, 400.0)])
+    np.testing.assert_allclose(scores.normalised("x"), [[1, 1]])
+    assert scores.aggregates()["y"]["optimality gap"].value == 0
+
+
 def test_what_varies_beside_the_agent_is_part_of_its_name():
     records = [
         {"env": "a", "agent": "w", "kappa": kappa, "step": 10, "seed": 0, "return_mean": kappa}

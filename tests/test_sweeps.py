@@ -1,11 +1,14 @@
 """Sweeps: every run once, whatever is killed on the way."""
 
+import contextlib
+import ipaddress
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +25,7 @@ from umdqn.sweeps import (
     sweep_of,
     write_results,
 )
+from umdqn.sweeps.plan import joined
 from umdqn.types import UmdqnError
 
 FIELDS = {
@@ -194,6 +198,29 @@ def test_compiled_environments_share_a_process_for_all_seeds():
     assert sweep_of(data | {"seeds": 3}).jobs()[0].name == jobs[0].name
 
 
+def test_a_sweep_goes_on_with_more_of_everything():
+    def jobs(**changes):
+        return sweep_of(SWEEP | changes).jobs()
+
+    def names(jobs):
+        return [job.name for job in jobs]
+
+    first, where = jobs(), Path("out")
+    more = jobs(agent="cdqn")
+    assert names(joined(first, more, where)) == [*names(first), *names(more)]
+    assert names(joined(first, jobs(seeds=3), where))[:4] == names(first)
+    # One process for three seeds takes the place of one for each of two.
+    together = jobs(seeds=3, seeds_per_run=3)
+    assert names(joined(first, together, where)) == names(together)
+    # A part of it is not all that there is.
+    assert names(joined(first, jobs(seeds=1), where)) == names(first)
+    for before, after in ((first, jobs(fields={**FIELDS, "steps": 4_000})), (together, first)):
+        with pytest.raises(
+            UmdqnError, match=r"--out out holds .* with other steps, fields or seeds"
+        ):
+            joined(before, after, where)
+
+
 def test_files_that_are_no_sweeps(tmp_path, capsys):
     file = tmp_path / "sweep.toml"
     file.write_text("env = [")
@@ -273,6 +300,39 @@ def test_an_unreachable_cluster_is_one_line(tmp_path, capsys):
     assert "the Ray cluster knows how many it has" in capsys.readouterr().err
 
 
+def descendants(pid) -> set[int]:
+    """A process and all that it has started."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = path.read_text().rpartition(")")[2].split()
+            parents[int(path.parent.name)] = int(fields[1])
+    found = {pid}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+def listening(pids) -> set[str]:
+    """The addresses at which processes listen."""
+    sockets = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for path in Path(f"/proc/{pid}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    sockets.add(os.readlink(path))
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == "0A" and f"socket:[{inode}]" in sockets:
+                words = bytes.fromhex(local.partition(":")[0])
+                address = b"".join(words[i : i + 4][::-1] for i in range(0, len(words), 4))
+                shown = ipaddress.ip_address(address)
+                found.add(str(getattr(shown, "ipv4_mapped", None) or shown))
+    return found
+
+
 def test_a_sweep_on_ray_is_the_same_sweep(undisturbed, tmp_path):
     pytest.importorskip("ray")
     first, _ = undisturbed
@@ -281,10 +341,15 @@ def test_a_sweep_on_ray_is_the_same_sweep(undisturbed, tmp_path):
     command = [sys.executable, "-m", "umdqn.cli", "sweep", "--env", "grid-world", "--agent", "dqn"]
     command += ["--seeds", "2", "--seeds-per-run", "1", "--vary", "discount", "0.5", "0.9"]
     command += [part for name, value in FIELDS.items() for part in (f"--{name}", str(value))]
-    done = subprocess.run(
-        [*command, "--out", str(out), "--ray", "local"], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+    command += ["--out", str(out), "--ray", "local"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    seen = set()
+    while process.poll() is None:
+        seen |= listening(descendants(process.pid))
+        time.sleep(0.1)
+    assert process.returncode == 0, process.communicate()[1]
+    # Ray's servers are for this machine alone.
+    assert seen == {"127.0.0.1"}
     place, other = Place(first), Place(out)
     names = sorted(path.name for path in (first / "runs").iterdir())
     assert sorted(path.name for path in (out / "runs").iterdir()) == names

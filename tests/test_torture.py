@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from umdqn.agents import ALGORITHMS
-from umdqn.runs import RunDirectory, configure, load, resume, train_config
+from umdqn.runs import Callback, RunDirectory, configure, load, resume, train_config
 from umdqn.runs.fields import to_dict
 from umdqn.sweeps import LocalPool, collect, run_sweep, sweep_of, write_results
 from umdqn.types import UmdqnError
@@ -46,6 +46,13 @@ def digest(path, step):
     return {p.relative_to(path): hashlib.sha256(p.read_bytes()).hexdigest() for p in names}
 
 
+class StopAtOnce(Callback):
+    """Leaves a run with its first checkpoint and nothing else."""
+
+    def on_checkpoint(self, step, path):
+        raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("agent", ALGORITHMS)
 def test_kill_at_random_moments(agent, tmp_path):
     """Twenty times, anywhere: while compiling, training, evaluating, writing."""
@@ -53,10 +60,11 @@ def test_kill_at_random_moments(agent, tmp_path):
     whole = train_config(config, tmp_path / "whole")
     path = tmp_path / "killed"
     random = np.random.default_rng(0)
-    train_config(configure("grid-world", agent, overrides=SMALL | {"steps": 100}), path)
+    with pytest.raises(KeyboardInterrupt):
+        train_config(config, path, [StopAtOnce()])
     command = [sys.executable, "-m", "umdqn.cli", "train", "--resume", str(path)]
     for _ in range(KILLS):
-        process = _start([*command, "--steps", str(config.steps)])
+        process = _start(command)
         before = load(path).step
         deadline = time.monotonic() + random.uniform(2, 20)
         while process.poll() is None and time.monotonic() < deadline:
@@ -68,7 +76,7 @@ def test_kill_at_random_moments(agent, tmp_path):
             time.sleep(0.005)
         process.kill()
         process.wait()
-    end = resume(path, steps=config.steps) if load(path).step < config.steps else load(path)
+    end = resume(path)
     assert end.step == config.steps
     assert digest(end.path, end.step) == digest(whole.path, whole.step)
 

@@ -51,10 +51,13 @@ class Scores(NamedTuple):
         return [task for task in self.tasks if all(task in of for of in self.raw.values())]
 
     def bounds(self, task: str) -> tuple[float, float]:
-        """Returns that count as 0 and as 1: the worst and the best final one of any run."""
+        """Returns that count as 0 and as 1: the worst and the best final one of any run.
+
+        Where all runs end alike, all are best.
+        """
         ends = np.concatenate([self.raw[name][task][:, -1] for name in self.algorithms])
         low, high = float(ends.min()), float(ends.max())
-        return low, high if high > low else low + 1.0
+        return low if high > low else high - 1.0, high
 
     def normalised(self, algorithm: str) -> np.ndarray:
         """Final scores [runs, tasks] on the common tasks: as many runs as all of them have."""

@@ -106,7 +106,11 @@ class HostEnv(abc.ABC):
         for copy, done in enumerate(position.actions):
             observation = self._begin(copy, self._episode_seed(copy))
             for action in done:
-                observation = self._advance({copy: action})[copy][0]
+                observation, _, terminated, truncated = self._advance({copy: action})[copy]
+                if terminated or truncated:
+                    # It did not end here before: its seeds do not determine it.
+                    observation = self.restart(copy)
+                    break
             observations.append(observation)
         return np.stack(observations)
 

@@ -19,6 +19,7 @@ from jaxtyping import PyTree
 
 from umdqn.loops import Restored, Snapshot, from_named, named_leaves
 from umdqn.runs.files import (
+    Unreadable,
     encode_arrays,
     parse_arrays,
     read_bytes,
@@ -162,7 +163,7 @@ class Checkpoints:
 
     def _drop_unknown(self, paths: Iterable[Path], known: set[str]) -> None:
         for path in list(paths):
-            if self._name(path) not in known:
+            if self._name(path) not in known and not path.is_dir():
                 path.unlink(missing_ok=True)
 
     def forget_after(self, step: int) -> None:
@@ -265,6 +266,8 @@ class Checkpoints:
         for step in reversed(steps):
             try:
                 found = read(step)
+            except Unreadable:
+                raise
             except UmdqnError as error:
                 first = first or error
                 continue

@@ -30,6 +30,11 @@ PROMISES = {
 _PACKAGES = ("umdqn", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium")
 
 
+def versions() -> dict[str, str]:
+    """Of all that decides what a run computes."""
+    return {name: version(name) for name in _PACKAGES} | {"python": platform.python_version()}
+
+
 class RunDirectory:
     """Reads and writes one run."""
 
@@ -62,12 +67,17 @@ class RunDirectory:
         names = {path.name for path in self.path.iterdir() if not path.name.startswith(".")}
         return names <= {"checkpoints", "replay", "metrics.jsonl", "lock"}
 
-    def fail(self, config: Config, reason: str) -> None:
-        """State that the run ended early, and why; silent if even that cannot be written."""
+    def fail(self, reason: str) -> None:
+        """State that the run ended early, and why; silent if even that cannot be written.
+
+        All else stays as it was: a finished run that could not be made longer is still finished.
+        """
         done = self.checkpoints.steps()
         with contextlib.suppress(UmdqnError):
-            seconds = read_json(self.manifest_path).get("seconds", 0.0)
-            self.write_manifest(config, "failed", done[-1] if done else 0, seconds, reason)
+            manifest = read_sealed(self.manifest_path)
+            if manifest["status"] != "finished":
+                ended = {"status": "failed", "step": done[-1] if done else 0, "reason": reason}
+                write_sealed(self.manifest_path, manifest | ended)
 
     def write_manifest(
         self, config: Config, status: str, step: int, seconds: float = 0.0, reason: str = ""
@@ -87,8 +97,7 @@ class RunDirectory:
             "config": to_dict(config),
             "resume": PROMISES[config.compiled],
             "environment": to_dict(config.environment().spec),
-            "versions": {name: version(name) for name in _PACKAGES}
-            | {"python": platform.python_version()},
+            "versions": versions(),
         }
         write_sealed(self.manifest_path, manifest | ({"reason": reason} if reason else {}))
 

@@ -80,6 +80,16 @@ def write_csv(path: Path, records: Sequence[Mapping[str, Any]], empty: Sequence[
     write_bytes(path, text.getvalue().encode())
 
 
+class Unreadable(UmdqnError):
+    """The system does not hand out a file, which may be sound: nothing to be replaced."""
+
+
+def _no_access(path: Path, error: OSError) -> UmdqnError:
+    gone = isinstance(error, (FileNotFoundError, IsADirectoryError))
+    kind = UmdqnError if gone else Unreadable
+    return kind(f"cannot read {path}: {error.strerror}")
+
+
 def read_json(path: Path) -> Any:
     """Read JSON, or say in one line why not."""
     try:
@@ -87,7 +97,7 @@ def read_json(path: Path) -> Any:
             raise UmdqnError(f"{path} is corrupt: far too long")
         return json.loads(path.read_text())
     except OSError as error:
-        raise UmdqnError(f"cannot read {path}: {error.strerror}") from error
+        raise _no_access(path, error) from error
     except (ValueError, RecursionError) as error:
         raise UmdqnError(f"{path} is corrupt: not JSON") from error
 
@@ -123,7 +133,7 @@ def read_bytes(path: Path, size: int | None = None) -> bytes:
             raise UmdqnError(f"{path} is corrupt: its size is wrong")
         return path.read_bytes()
     except OSError as error:
-        raise UmdqnError(f"cannot read {path}: {error.strerror}") from error
+        raise _no_access(path, error) from error
 
 
 def parse_arrays(path: Path, data: bytes) -> dict[str, np.ndarray]:

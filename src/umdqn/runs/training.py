@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,12 +11,12 @@ from typing import Any
 from umdqn.envs import named
 from umdqn.runs.callbacks import Callback, Callbacks
 from umdqn.runs.config import Config, configure
-from umdqn.runs.directory import RunDirectory
+from umdqn.runs.directory import RunDirectory, versions
 from umdqn.runs.fields import override
 from umdqn.runs.interrupts import deferred_interrupt
 from umdqn.runs.run import Run, load
 from umdqn.runs.trainer import Interrupted, Trainer
-from umdqn.types import UmdqnError, check, notice
+from umdqn.types import EnvSpec, UmdqnError, check, notice
 
 
 def train(
@@ -61,9 +62,16 @@ def resume(
 ) -> Run:
     """Go on with a run that was killed, interrupted, or finished and should be longer."""
     directory = RunDirectory(Path(path))
-    config, _, manifest = directory.read_manifest()
+    config, spec, manifest = directory.read_manifest()
+    _check_same(directory.path, config, spec, manifest["versions"])
     if steps is not None:
-        config = override(config, {"steps": steps})
+        longer = override(config, {"steps": steps})
+        if longer.steps != config.steps and config.optimiser.schedule != "constant":
+            notice(
+                f"the learning rate falls over {longer.steps:,} steps now, instead of "
+                f"{config.steps:,}: from here on it is what a run of that length has"
+            )
+        config = longer
     with directory.locked():
         reached = directory.checkpoints.steps()[-1:] or [0]
         check(config.steps >= reached[0], "steps", config.steps, f"at least {reached[0]}, done")
@@ -71,6 +79,26 @@ def resume(
             notice(f"{path} is finished; --steps can make it longer than {reached[0]:,} steps")
             return load(path)
         return _train(config, directory, callbacks, resumes=True)
+
+
+def _check_same(path: Path, config: Config, spec: EnvSpec, before: dict[str, str]) -> None:
+    """Refuse to go on in another environment; say if other versions go on."""
+    now = config.environment().spec
+    for field in dataclasses.fields(EnvSpec):
+        was, is_now = getattr(spec, field.name), getattr(now, field.name)
+        if was != is_now:
+            raise UmdqnError(
+                f"{path} cannot go on: {field.name} of environment {config.env!r} is {is_now}, "
+                f"and was {was} when the run began"
+            )
+    current = versions()
+    changed = [
+        f"{name} {before.get(name)} -> {current[name]}"
+        for name in current
+        if current[name] != before.get(name)
+    ]
+    if changed:
+        notice(f"{path} goes on with other versions, not bit for bit: {', '.join(changed)}")
 
 
 def train_once(config: Config, path: Path, callbacks: Sequence[Callback] = ()) -> Run:
@@ -116,7 +144,7 @@ def _train(
             callback.on_end("interrupted")
             raise
         except BaseException as error:
-            directory.fail(config, str(error) or type(error).__name__)
+            directory.fail(str(error) or type(error).__name__)
             callback.on_end("failed")
             raise
     callback.on_end("finished")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from umdqn.runs import Interrupted, RunDirectory
 from umdqn.runs.files import locked, read_json, write_json
 from umdqn.runs.interrupts import deferred_interrupt
-from umdqn.sweeps.plan import FORMAT, Job
+from umdqn.sweeps.plan import FORMAT, Job, joined
 from umdqn.sweeps.pools import MakePool, Pool
 from umdqn.sweeps.work import Outcome, Place
 from umdqn.types import UmdqnError
@@ -49,8 +49,10 @@ def run_sweep(
     """
     _make(root)
     with locked(root):
-        plan = {"format": FORMAT, "format_version": _FORMAT_VERSION}
-        write_json(root / "sweep.json", plan | {"jobs": [job.to_json() for job in jobs]})
+        before = read_plan(root) if (root / "sweep.json").exists() else []
+        together = [job.to_json() for job in joined(before, jobs, root)]
+        plan = {"format": FORMAT, "format_version": _FORMAT_VERSION, "jobs": together}
+        write_json(root / "sweep.json", plan)
         place = Place(root)
         outcomes = {job.name: Outcome("finished") for job in jobs if place.finished(job)}
         todo = [job for job in jobs if job.name not in outcomes]

@@ -122,6 +122,39 @@ def read_sweep(path: Path) -> Sweep:
         raise UmdqnError(f"{path}: {error}") from error
 
 
+def joined(before: Sequence[Job], jobs: Sequence[Job], where: Path) -> list[Job]:
+    """The jobs of a sweep that goes on: those it had, and new ones.
+
+    More seeds of a point take the place of fewer; other settings of a point are another sweep.
+    """
+    names = {job.name for job in jobs}
+    kept = []
+    for old in before:
+        rivals = [job for job in jobs if job.point == old.point and _overlap(job, old)]
+        if old.name not in names and rivals:
+            same = all(_without_seeds(job.config) == _without_seeds(old.config) for job in rivals)
+            covered = set(old.config.all_seeds) <= {
+                s for job in rivals for s in job.config.all_seeds
+            }
+            if not same or not covered:
+                raise UmdqnError(
+                    f"--out {where} holds {old.name} with other steps, fields or seeds: give "
+                    "another --out (`umdqn compare` takes several)"
+                )
+            continue
+        kept.append(old)
+    known = {job.name for job in kept}
+    return kept + [job for job in jobs if job.name not in known]
+
+
+def _overlap(first: Job, second: Job) -> bool:
+    return bool(set(first.config.all_seeds) & set(second.config.all_seeds))
+
+
+def _without_seeds(config: Config) -> Config:
+    return override(config, {"seed": 0, "seeds": 1})
+
+
 def sweep_of(data: Mapping[str, Any]) -> Sweep:
     """The sweep of parsed data, checked key by key."""
     known = [field.name for field in dataclasses.fields(Sweep)]

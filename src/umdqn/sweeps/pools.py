@@ -119,6 +119,9 @@ class RayPool:
     """One task a job, one CPU a task, on a Ray cluster whose nodes share the file system."""
 
     def __init__(self, root: Path, address: str):
+        if address == "local":
+            # Else Ray takes the address by which other machines know this one.
+            os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
         self._ray = _ray()
         self._root = root.resolve()
         self._connect(address)
