@@ -40,9 +40,28 @@ GPU_UPDATE_SECONDS = 1.5e-3
 GPU_DOLLARS = 2.0
 
 
+# Memory of a run on Atari, in GB (docs/pictures.md).
+ATARI_MEMORY = 1.5
+
+
+def seed_hours(env: str, agent: str, steps: int) -> float:
+    """Hours of one core for one seed, the smallest job."""
+    return steps / rates()[FAMILY[env]][agent] / 3600
+
+
 def core_hours(env: str, agent: str, steps: int) -> float:
     """Hours of one core for all seeds."""
-    return SEEDS * steps / rates()[FAMILY[env]][agent] / 3600
+    return SEEDS * seed_hours(env, agent, steps)
+
+
+def longest() -> float:
+    """Hours of the longest job: no number of cores is faster."""
+    return max(
+        seed_hours(env, agent, part.steps)
+        for part in SCALES["paper"]
+        for env in part.envs
+        for agent in AGENTS
+    )
 
 
 def study() -> dict[str, float]:
@@ -62,8 +81,8 @@ def atari57() -> float:
 
 
 def row(name: str, hours: float, cores: int, dollars: float) -> str:
-    """A line of the table; all jobs are independent, so that cores divide the time."""
-    took = hours / cores
+    """A line of the table; jobs are independent: cores divide the time down to the longest job."""
+    took = max(hours / cores, longest())
     price = f"{took * dollars:,.0f}" if dollars else "-"
     return f"| {name} | {took:,.0f} | {took / 24:,.1f} | {price} |"
 
@@ -76,6 +95,8 @@ def main() -> None:
     steps = {FAMILY[part.envs[0]]: part.steps for part in SCALES["paper"]}
     atari_updates = 57 * len(AGENTS) * steps["atari"] / 4
     gpu = atari_updates * GPU_UPDATE_SECONDS / 3600
+    of_three = gpu * len(ATARI) / 57
+    beside = max(of_three, (whole - families["atari"]) / 8)
     lines = [
         "# What the full study costs",
         "",
@@ -103,6 +124,8 @@ def main() -> None:
         "| machine | hours | days | dollars |",
         "| --- | --- | --- | --- |",
         *(row(m.name, whole, m.cores, m.dollars) for m in MACHINES),
+        f"| 8 cores and one GPU for Atari (assumed, see below) | {beside:,.0f} | "
+        f"{beside / 24:,.1f} | {beside * (GPU_DOLLARS + 8 * 0.04):,.0f} |",
         "",
         f"## Atari-57 x {len(AGENTS)} algorithms x {SEEDS} seeds",
         "",
@@ -117,12 +140,15 @@ def main() -> None:
         "",
         "## Assumptions",
         "",
-        "- Jobs are independent: n cores take 1/n of the time as long as there are more jobs than "
-        f"cores. The study has {13 * len(AGENTS)} jobs, or {13 * len(AGENTS) * SEEDS} with one "
-        "seed each; beyond that many cores the longest job decides.",
+        "- Jobs are independent: n cores take 1/n of the time, as long as that is longer than the "
+        f"longest job, one seed that takes {longest():,.0f} hours. With one seed a job "
+        f"(`--seeds-per-run 1`) the study has {13 * len(AGENTS) * SEEDS} jobs.",
+        f"- A job on Atari takes {ATARI_MEMORY:g} GB of memory: 64 at once take "
+        f"{64 * ATARI_MEMORY:,.0f} GB.",
         "- Every core is as fast as the one measured; many busy cores of one server share memory "
         "bandwidth, which the Atari networks feel first.",
-        "- Evaluations are not counted (a few percent), nor are checkpoints.",
+        "- Evaluations are not counted; checkpoints and metrics take less than 1% "
+        "(`benchmarks/results.json`).",
         "- Cores at 0.04 dollars an hour; a GPU at 2 dollars an hour.",
         "- GPUs were not measured. The estimate takes 1.5 ms for an update with five seeds batched "
         "(launches of small kernels, not arithmetic, are the bound) and environments that keep up "

@@ -1,5 +1,6 @@
 """The paper's figures from one command, on the smallest of sweeps."""
 
+import json
 import re
 import xml.etree.ElementTree as ET
 
@@ -69,7 +70,8 @@ def test_figures_are_pictures_and_drawings(made):
 
 
 def test_the_report_is_one_file_that_says_everything(made):
-    _, (markdown, page, _) = made
+    reproduction, (markdown, page, tables, _) = made
+    assert reproduction.left() == []
     text = page.read_text()
     # Nothing is fetched from anywhere.
     assert not re.findall(r'(?:src|href)="(?!data:)', text)
@@ -79,6 +81,10 @@ def test_the_report_is_one_file_that_says_everything(made):
     table = markdown.read_text()
     assert "| grid-world | dqn | paper | 400 | 0, 1 |" in table
     assert re.search(r"\| dqn \| [12] \| [12]\.00 \|", table)
+    data = json.loads(tables.read_text())
+    assert sorted(row["agent"] for row in data["What was run"][0]) == ["cdqn", "dqn"]
+    for row in (row for of_section in data.values() for rows in of_section for row in rows):
+        assert f"| {' | '.join(row.values())} |" in table
 
 
 def test_mistakes_are_one_line(tmp_path, capsys):

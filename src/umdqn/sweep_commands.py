@@ -66,10 +66,13 @@ def reproduce(options: argparse.Namespace) -> None:
     from umdqn.analysis import Reproduction, hours
 
     made = Reproduction(options.out, options.scale, options.names, options.env)
-    jobs = made.jobs
+    jobs, left = made.jobs, made.left()
+    workers = None if options.workers is None else _workers(options)
+    where = "on as many cores of a cluster" if options.ray else "on this machine"
     print(
-        f"{len(jobs)} trainings, about {hours(jobs):.1f} hours on this machine if it is as fast as "
-        "the one whose rates are known (umdqn/analysis/rates.json)",
+        f"{len(left)} of {len(jobs)} trainings are left, about {hours(left, workers):.1f} hours "
+        f"{where} if its cores are as fast as the one whose rates are known "
+        "(umdqn/analysis/rates.json)",
         file=sys.stderr,
     )
     with _complaints(_run(jobs, made.sweep, options), len(jobs)):
@@ -87,12 +90,18 @@ def _run(jobs: list[Any], root: Path, options: argparse.Namespace) -> dict[str, 
     return {name: end.reason for name, end in outcomes.items() if end.status != "finished"}
 
 
-def _pool(options: argparse.Namespace) -> Callable[[Path], Any]:
+def _workers(options: argparse.Namespace) -> int:
     from umdqn.runs.fields import read_number
+
+    workers: int = read_number("workers", int, options.workers)
+    check_count("workers", workers)
+    return workers
+
+
+def _pool(options: argparse.Namespace) -> Callable[[Path], Any]:
     from umdqn.sweeps import LocalPool, RayPool
 
-    workers = None if options.workers is None else read_number("workers", int, options.workers)
-    check_count("workers", 1 if workers is None else workers)
+    workers = None if options.workers is None else _workers(options)
     if options.ray:
         both = workers is None
         check(both, "workers", workers, "the Ray cluster knows how many it has (--ray)")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from umdqn.runs.files import write_bytes
+from umdqn.runs.files import write_bytes, write_json
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
@@ -56,6 +56,19 @@ class Section(NamedTuple):
 
     title: str
     parts: Sequence[str | Table | Picture]
+
+
+def write_tables(path: Path, sections: Sequence[Section]) -> None:
+    """All tables as JSON: by section, one object a row."""
+    tables = {
+        section.title: [
+            [dict(zip(part.header, row, strict=True)) for row in part.rows]
+            for part in section.parts
+            if isinstance(part, Table)
+        ]
+        for section in sections
+    }
+    write_json(path, tables)
 
 
 def write_markdown(path: Path, title: str, sections: Sequence[Section]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from umdqn.analysis.accuracy import FIGURE_STATE, truth
 from umdqn.analysis.figures import laws_figure
-from umdqn.analysis.pages import Section, Table, write_html, write_markdown
+from umdqn.analysis.pages import Section, Table, write_html, write_markdown, write_tables
 from umdqn.analysis.reports import accuracy_report
 from umdqn.analysis.scales import BASELINES, SCALES, UMDQN, jobs_of
 from umdqn.analysis.sections import comparison_section, curves_section, picture
@@ -81,10 +81,16 @@ class Reproduction:
         title = f"Distributional RL with UMNN: the paper's study at scale {self.scale}"
         records = collect(self.sweep)
         write_json(self.out / "results.json", records)
-        written = [self.out / "report.md", self.out / "report.html", self.out / "results.json"]
+        names = ("report.md", "report.html", "tables.json", "results.json")
+        written = [self.out / name for name in names]
         write_markdown(written[0], title, sections)
         write_html(written[1], title, sections, self._details())
+        write_tables(written[2], sections)
         return written
+
+    def left(self) -> list[Job]:
+        """The trainings that are not done yet."""
+        return [job for job in self.jobs if not Place(self.sweep).finished(job)]
 
     def _finished(self) -> list[Job]:
         return [job for job in self.jobs if Place(self.sweep).finished(job)]

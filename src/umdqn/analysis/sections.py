@@ -16,7 +16,14 @@ from umdqn.analysis.curves import (
     profiles_figure,
 )
 from umdqn.analysis.figures import save_figure, whole_picture
-from umdqn.analysis.pages import Picture, Section, Table, write_html, write_markdown
+from umdqn.analysis.pages import (
+    Picture,
+    Section,
+    Table,
+    write_html,
+    write_markdown,
+    write_tables,
+)
 
 Record = dict[str, Any]
 _NORMAL = "0 and 1 are the worst and the best final return of any run on an environment"
@@ -108,7 +115,8 @@ def write_comparison(records: Sequence[Record], out: Path) -> list[Path]:
     names = scores_of(records).algorithms
     section = comparison_section(records, out, names, names)
     title = "Comparison of algorithms"
-    written = [out / "report.md", out / "report.html"]
+    written = [out / name for name in ("report.md", "report.html", "tables.json")]
     write_markdown(written[0], title, [section])
     write_html(written[1], title, [section], {})
+    write_tables(written[2], [section])
     return written
