@@ -116,7 +116,7 @@ def main() -> None:
         f"## 13 environments x {len(AGENTS)} algorithms x {SEEDS} seeds",
         "",
         "The reference trains 10,000 episodes; as steps: "
-        + ", ".join(f"{name} {count:,}" for name, count in steps.items())
+        + "; ".join(f"{', '.join(p.envs)}: {p.steps:,}" for p in SCALES["paper"])
         + f". That is {whole:,.0f} core-hours: "
         + ", ".join(f"{name} {hours:,.0f}" for name, hours in families.items())
         + ".",

@@ -55,6 +55,9 @@ class Trainer:
         if much and isinstance(lanes, HostLanes):
             try:
                 lanes.warm()
+                # Saving leaves holes in the memory that programs gave back: they take some anew.
+                self.directory.checkpoints.rehearse(lanes.snapshots())
+                lanes.warm()
             except BaseException:
                 lanes.close()
                 raise
