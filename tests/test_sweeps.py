@@ -14,7 +14,7 @@ import pytest
 
 from umdqn.cli import main
 from umdqn.runs import RunDirectory
-from umdqn.runs.files import locked
+from umdqn.runs.files import locked, read_sealed, write_sealed
 from umdqn.sweeps import (
     LocalPool,
     Outcome,
@@ -245,9 +245,16 @@ def test_files_that_are_no_sweeps(tmp_path, capsys):
 def test_a_damaged_run_is_one_failure(undisturbed, tmp_path):
     out = tmp_path / "out"
     shutil.copytree(undisturbed[0], out)
-    damaged = sorted(out.glob("runs/*"))[0]
+    damaged, torn, *_ = sorted(out.glob("runs/*"))
     (damaged / "manifest.json").write_text("{")
+    # Killed while it wrote its last checkpoint.
+    manifest = torn / "manifest.json"
+    write_sealed(manifest, read_sealed(manifest) | {"status": "running", "step": 2_800})
+    (torn / "checkpoints/0000003000.loop.safetensors").write_bytes(b"")
     outcomes = run_sweep(sweep_of(SWEEP).jobs(), out, LocalPool)
+    (note,) = outcomes[torn.name].notes
+    assert "0000003000.loop.safetensors is corrupt" in note
+    assert note.endswith("the checkpoint of step 2,800 is used instead")
     assert outcomes[damaged.name].status == "failed"
     assert "manifest.json is corrupt" in outcomes[damaged.name].reason
     assert [end.status for end in outcomes.values()].count("finished") == 3

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from umdqn.tables import print_table
-from umdqn.types import UmdqnError, check, check_count
+from umdqn.types import UmdqnError, check, check_count, notice
 
 
 def sweep(options: argparse.Namespace) -> None:
@@ -87,6 +88,8 @@ def _run(jobs: list[Any], root: Path, options: argparse.Namespace) -> dict[str, 
 
     with SweepDisplay() as display:
         outcomes = run_sweep(jobs, root, _pool(options), display.show)
+    for note, count in Counter(note for end in outcomes.values() for note in end.notes).items():
+        notice(note if count == 1 else f"{note} ({count} runs)")
     return {name: end.reason for name, end in outcomes.items() if end.status != "finished"}
 
 

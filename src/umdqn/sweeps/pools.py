@@ -98,7 +98,7 @@ def _outcome(child: _Child) -> Outcome:
     child.process.stdin.close()
     said, complained = (_last_line(file) for file in (child.said, child.complained))
     try:
-        return Outcome(**json.loads(said))
+        return Outcome.from_json(json.loads(said))
     except (ValueError, TypeError):
         code = child.process.returncode
         cause = f"signal {-code}" if code < 0 else f"exit code {code}"
@@ -168,7 +168,7 @@ class RayPool:
 
     def _result(self, task: Any) -> Outcome:
         try:
-            return Outcome(**self._ray.get(task))
+            return Outcome.from_json(self._ray.get(task))
         except self._ray.exceptions.RayError as error:
             return Outcome("lost", one_line(error))
 
@@ -195,7 +195,7 @@ def _check_reachable(address: str) -> None:
         raise _unreachable(address, one_line(error)) from error
 
 
-def _work_on_ray(root: str, name: str) -> dict[str, str]:
+def _work_on_ray(root: str, name: str) -> dict[str, Any]:
     return work(Path(root), name)._asdict()
 
 

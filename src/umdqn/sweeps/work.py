@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -18,7 +19,7 @@ from umdqn.loops import keep_compiled_programs
 from umdqn.runs import Callback, Config, Interrupted, Report, RunDirectory, train_once
 from umdqn.runs.files import Busy, locked, read_json
 from umdqn.sweeps.plan import Job
-from umdqn.types import UmdqnError, one_line
+from umdqn.types import Notice, UmdqnError, one_line
 
 # How long the process of a driver that was killed may take to go.
 _PATIENCE = 60.0
@@ -31,6 +32,13 @@ class Outcome(NamedTuple):
     status: str
     """`finished`, `failed` (it would fail again), `interrupted`, or `lost` (its process died)."""
     reason: str = ""
+    notes: tuple[str, ...] = ()
+    """What the user should know of it all the same."""
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Outcome:
+        """The outcome of data."""
+        return cls(**data)._replace(notes=tuple(data.get("notes", ())))
 
 
 class Place(NamedTuple):
@@ -81,6 +89,14 @@ class Note(Callback):
 
 def work(root: Path, name: str) -> Outcome:
     """Do a job, or what is left of it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", Notice)
+        outcome = _work(root, name)
+    notes = [str(one.message) for one in caught if issubclass(one.category, Notice)]
+    return outcome._replace(notes=tuple(notes))
+
+
+def _work(root: Path, name: str) -> Outcome:
     place = Place(root)
     core = claim_core()
     try:
