@@ -166,6 +166,7 @@ def test_failures_are_listed_and_stop_nothing(tmp_path, monkeypatch, capsys):
     ("changes", "message"),
     [
         ({"agents": ["dqn"]}, "unknown key 'agents': did you mean 'agent'?"),
+        ({"steps": 500}, r"'steps' is a field: it stands under \[fields\], or \[axes\]"),
         ({"agent": []}, "an axis needs at least one value"),
         ({"axes": {"discount": []}}, "discount = .* an axis needs at least one value"),
         ({"axes": {"discount": [0.5, 0.5]}}, "twice"),

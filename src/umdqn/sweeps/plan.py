@@ -159,6 +159,8 @@ def sweep_of(data: Mapping[str, Any]) -> Sweep:
     """The sweep of parsed data, checked key by key."""
     known = [field.name for field in dataclasses.fields(Sweep)]
     for key in data:
+        if key in {field.name for field in dataclasses.fields(Config)} - set(known):
+            raise UmdqnError(f"{key!r} is a field: it stands under [fields], or [axes] to vary it")
         if key not in known:
             raise unknown("key", key, known)
     given = dict(data)
