@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from umdqn.cli import main
-from umdqn.envs import find
+from umdqn.envs import GymnasiumEnvs, find
+from umdqn.envs.hosted import spec_of
 from umdqn.runs import configure
 from umdqn.types import Notice, UmdqnError
 
@@ -87,3 +88,33 @@ def test_mistakes_are_one_line_and_leave_nothing(arguments, message, tmp_path, c
     assert message in error
     assert error.count("\n") == 1
     assert not (tmp_path / "run").exists()
+
+
+class Shrinking(gymnasium.Env):
+    """Its first episode has nine steps, all others three, whatever the seed."""
+
+    observation_space = gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+    _begun = 0
+
+    def reset(self, *, seed=None, options=None):
+        self._begun, self._left = self._begun + 1, 9 if self._begun == 0 else 3
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        assert self._left > 0, "the episode is over"
+        self._left -= 1
+        return np.full(1, self._left / 9, np.float32), 1.0, self._left == 0, False, {}
+
+
+def test_an_episode_that_cannot_be_done_again_is_not_stepped_past_its_end():
+    envs = GymnasiumEnvs(Shrinking, spec_of(Shrinking(), "shrinking"))
+    envs.reset(0)
+    for _ in range(5):
+        envs.step(np.zeros(1, np.int64))
+    position = envs.position()
+    assert len(position.actions[0]) == 5
+    # The third of the five ends the episode this time: a new one begins.
+    np.testing.assert_array_equal(envs.go_to(position), np.zeros((1, 1)))
+    assert envs.position().actions == ((),)
+    assert not envs.step(np.zeros(1, np.int64)).terminated.any()

@@ -1,7 +1,5 @@
 """The host loop: contracts of environments, memories, and episodes that never mix."""
 
-import ctypes
-
 import gymnasium
 import jax
 import numpy as np
@@ -14,7 +12,6 @@ from umdqn.analysis.pits import hosted_pits
 from umdqn.envs import EnvironmentFault, GymnasiumEnvs, find
 from umdqn.envs.hosted import spec_of
 from umdqn.loops import HostLanes, HostLoop, evaluate_hosted
-from umdqn.loops.machine import keep_freed_memory
 from umdqn.runs import configure, load, train_config, trainer
 from umdqn.runs.domains import estimated_domain
 from umdqn.types import Domain, Notice, UmdqnError
@@ -301,20 +298,3 @@ def test_predict_has_the_signature_of_stable_baselines(small_run):
     assert action == int(np.argmax(means))
     with pytest.raises(UmdqnError, match=r"shape \(2,\), or a batch of such"):
         small_run.predict(np.zeros(5))
-
-
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="needs glibc")
-def test_memory_that_was_freed_is_taken_again_without_faults():
-    import resource
-
-    keep_freed_memory()
-    pages = 64 * 2**20 // resource.getpagesize()
-
-    def faults() -> int:
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-        bytearray(b"1") * (pages * resource.getpagesize())
-        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-
-    faults()
-    # Other threads may fault a little meanwhile; a fresh block faults once a page.
-    assert faults() < pages // 100

@@ -1,11 +1,15 @@
 """Memories in NumPy give back what was entered, and nothing else."""
 
+import ctypes
+
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from umdqn.envs import find
 from umdqn.loops import FrameMemory, PairMemory, Snapshot, make_memory, snapshot
+from umdqn.loops.machine import keep_freed_memory
 from umdqn.types import Observation
 
 
@@ -95,3 +99,20 @@ def test_atari_transitions_fit_in_little_memory():
     spec = find("ALE/Pong").spec
     memory = make_memory(spec, 10_000, 1)
     assert 10_000 * 84 * 84 < memory.nbytes <= 0.08e9
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallopt"), reason="needs glibc")
+def test_memory_that_was_freed_is_taken_again_without_faults():
+    import resource
+
+    keep_freed_memory()
+    pages = 64 * 2**20 // resource.getpagesize()
+
+    def faults() -> int:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        bytearray(b"1") * (pages * resource.getpagesize())
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+    faults()
+    # Other threads may fault a little meanwhile; a fresh block faults once a page.
+    assert faults() < pages // 100

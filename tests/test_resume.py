@@ -283,7 +283,8 @@ def test_a_longer_schedule_is_said(run):
     optimiser = sound["config"]["optimiser"] | {"schedule": "cosine"}
     write_sealed(manifest, sound | {"config": sound["config"] | {"optimiser": optimiser}})
     message = "falls over 1,200 steps now, instead of 1,000"
-    with pytest.warns(Notice, match=message), pytest.raises(UmdqnError):
+    refused = "its arrays are not those of the manifest"
+    with pytest.warns(Notice, match=message), pytest.raises(UmdqnError, match=refused):
         # The optimiser of a constant rate counts no steps, so that this one goes no further.
         resume(run.path, steps=1_200)
 
