@@ -1,43 +1,22 @@
 """Sweeps: every run once, whatever is killed on the way."""
 
-import contextlib
-import ipaddress
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from umdqn.cli import main
 from umdqn.runs import RunDirectory
 from umdqn.runs.files import locked, read_sealed, write_sealed
-from umdqn.sweeps import (
-    LocalPool,
-    Outcome,
-    Place,
-    collect,
-    read_sweep,
-    run_sweep,
-    sweep_of,
-    write_results,
-)
-from umdqn.sweeps.plan import joined
+from umdqn.sweeps import LocalPool, Outcome, Place, collect, run_sweep, sweep_of, write_results
 from umdqn.types import UmdqnError
+from witness import SMALL, children, descendants, listening, options
 
-FIELDS = {
-    "steps": 3_000,
-    "replay.warmup": 100,
-    "replay.capacity": 300,
-    "evaluation.every": 500,
-    "evaluation.episodes": 4,
-    "checkpoint_every": 200,
-    "chunk": 100,
-    "torso": "8,8",
-}
+FIELDS = SMALL | {"steps": 3_000, "evaluation.every": 500}
 SWEEP = {
     "env": "grid-world",
     "agent": "dqn",
@@ -46,14 +25,6 @@ SWEEP = {
     "axes": {"discount": [0.5, 0.9]},
     "fields": FIELDS,
 }
-
-
-def children(out) -> list[int]:
-    """The processes of the jobs of a sweep."""
-    found = subprocess.run(
-        ["pgrep", "-f", f"umdqn.sweeps {out}"], capture_output=True, text=True
-    ).stdout
-    return [int(line) for line in found.split()]
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +107,6 @@ def test_failures_are_listed_and_stop_nothing(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     monkeypatch.syspath_prepend(str(tmp_path))
     out = tmp_path / "out"
-    options = [part for name, value in FIELDS.items() for part in (f"--{name}", str(value))]
     code = main(
         [
             "sweep",
@@ -145,7 +115,7 @@ def test_failures_are_listed_and_stop_nothing(tmp_path, monkeypatch, capsys):
             "grid-world",
             "--agent",
             "dqn",
-            *options,
+            *options(FIELDS),
             "--out",
             str(out),
             "--domain",
@@ -160,87 +130,6 @@ def test_failures_are_listed_and_stop_nothing(tmp_path, monkeypatch, capsys):
     assert "Traceback" not in printed.err
     assert "grid-world" in printed.out
     assert {record["env"] for record in collect(out)} == {"grid-world"}
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"agents": ["dqn"]}, "unknown key 'agents': did you mean 'agent'?"),
-        ({"steps": 500}, r"'steps' is a field: it stands under \[fields\], or \[axes\]"),
-        ({"agent": []}, "an axis needs at least one value"),
-        ({"axes": {"discount": []}}, "discount = .* an axis needs at least one value"),
-        ({"axes": {"discount": [0.5, 0.5]}}, "twice"),
-        ({"axes": {"discount": 0.5}}, "axes.discount = 0.5 is not allowed: a list of values"),
-        ({"axes": {"seed": [1, 2]}}, "the number `seeds` says"),
-        ({"axes": {"discount": [0.5, "0.50"]}}, "the same as"),
-        ({"fields": {"seeds": 3}}, "a sweep has a key 'seeds' of its own"),
-        ({"axes": {"agent": ["dqn"]}}, "a sweep has a key 'agent' of its own"),
-        ({"axes": {"steps": [1, 2]}}, "an axis or a shared field, not both"),
-        ({"env": "grid-wrld"}, "unknown environment 'grid-wrld': did you mean 'grid-world'"),
-        ({"fields": {"discont": 0.5}}, "unknown field 'discont': did you mean 'discount'"),
-        ({"seeds": 0}, "seeds = 0"),
-        ({"agent": 3}, "a name or a list of names"),
-    ],
-)
-def test_mistakes_are_found_before_anything_starts(changes, message):
-    with pytest.raises(UmdqnError, match=message) as error:
-        sweep_of(SWEEP | changes).jobs()
-    assert "\n" not in str(error.value)
-
-
-def test_compiled_environments_share_a_process_for_all_seeds():
-    data = {name: value for name, value in SWEEP.items() if name != "seeds_per_run"}
-    jobs = sweep_of(data | {"env": ["grid-world", "CartPole-v1"], "seeds": 3}).jobs()
-    assert [job.config.all_seeds for job in jobs] == [(0, 1, 2)] * 4
-    hosted = sweep_of(data | {"fields": {**FIELDS, "loop": "host"}, "seeds": 3}).jobs()
-    assert [job.config.all_seeds for job in hosted] == [(0,), (1,), (2,)] * 2
-    # The same configuration has the same name in every sweep; another one has another.
-    assert len({job.name for job in [*jobs, *hosted]}) == len(jobs) + len(hosted)
-    assert sweep_of(data | {"seeds": 3}).jobs()[0].name == jobs[0].name
-
-
-def test_a_sweep_goes_on_with_more_of_everything():
-    def jobs(**changes):
-        return sweep_of(SWEEP | changes).jobs()
-
-    def names(jobs):
-        return [job.name for job in jobs]
-
-    first, where = jobs(), Path("out")
-    more = jobs(agent="cdqn")
-    assert names(joined(first, more, where)) == [*names(first), *names(more)]
-    assert names(joined(first, jobs(seeds=3), where))[:4] == names(first)
-    # One process for three seeds takes the place of one for each of two.
-    together = jobs(seeds=3, seeds_per_run=3)
-    assert names(joined(first, together, where)) == names(together)
-    # A part of it is not all that there is.
-    assert names(joined(first, jobs(seeds=1), where)) == names(first)
-    for before, after in ((first, jobs(fields={**FIELDS, "steps": 4_000})), (together, first)):
-        with pytest.raises(
-            UmdqnError, match=r"--out out holds .* with other steps, fields or seeds"
-        ):
-            joined(before, after, where)
-
-
-def test_files_that_are_no_sweeps(tmp_path, capsys):
-    file = tmp_path / "sweep.toml"
-    file.write_text("env = [")
-    assert main(["sweep", str(file), "--out", str(tmp_path / "out")]) == 1
-    assert f"{file} is not TOML" in capsys.readouterr().err
-    file.write_text('env = "grid-world"')
-    with pytest.raises(UmdqnError, match="agent = None is not allowed: a sweep needs it"):
-        read_sweep(file)
-    assert main(["sweep", str(file), "--agent", "dqn", "--out", str(tmp_path / "out")]) == 1
-    assert "by a file or by options, not both: 'agent'" in capsys.readouterr().err
-    assert main(["sweep", "missing.toml", "--out", str(tmp_path / "out")]) == 1
-    assert "cannot read missing.toml" in capsys.readouterr().err
-    foreign = tmp_path / "foreign"
-    foreign.mkdir()
-    (foreign / "thesis.tex").write_text("")
-    with pytest.raises(UmdqnError, match="not empty, and not a sweep"):
-        run_sweep([], foreign, LocalPool)
-    with pytest.raises(UmdqnError, match="is not a sweep"):
-        collect(foreign)
 
 
 def test_a_damaged_run_is_one_failure(undisturbed, tmp_path):
@@ -308,39 +197,6 @@ def test_an_unreachable_cluster_is_one_line(tmp_path, capsys):
     assert "the Ray cluster knows how many it has" in capsys.readouterr().err
 
 
-def descendants(pid) -> set[int]:
-    """A process and all that it has started."""
-    parents = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            fields = path.read_text().rpartition(")")[2].split()
-            parents[int(path.parent.name)] = int(fields[1])
-    found = {pid}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found
-
-
-def listening(pids) -> set[str]:
-    """The addresses at which processes listen."""
-    sockets = set()
-    for pid in pids:
-        with contextlib.suppress(OSError):
-            for path in Path(f"/proc/{pid}/fd").iterdir():
-                with contextlib.suppress(OSError):
-                    sockets.add(os.readlink(path))
-    found = set()
-    for table in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
-            _, local, _, state, *_, inode = line.split()[:10]
-            if state == "0A" and f"socket:[{inode}]" in sockets:
-                words = bytes.fromhex(local.partition(":")[0])
-                address = b"".join(words[i : i + 4][::-1] for i in range(0, len(words), 4))
-                shown = ipaddress.ip_address(address)
-                found.add(str(getattr(shown, "ipv4_mapped", None) or shown))
-    return found
-
-
 def test_a_sweep_on_ray_is_the_same_sweep(undisturbed, tmp_path):
     pytest.importorskip("ray")
     first, _ = undisturbed
@@ -348,8 +204,7 @@ def test_a_sweep_on_ray_is_the_same_sweep(undisturbed, tmp_path):
     # In a process of its own: Ray leaves threads behind.
     command = [sys.executable, "-m", "umdqn.cli", "sweep", "--env", "grid-world", "--agent", "dqn"]
     command += ["--seeds", "2", "--seeds-per-run", "1", "--vary", "discount", "0.5", "0.9"]
-    command += [part for name, value in FIELDS.items() for part in (f"--{name}", str(value))]
-    command += ["--out", str(out), "--ray", "local"]
+    command += [*options(FIELDS), "--out", str(out), "--ray", "local"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     seen = set()
     while process.poll() is None:

@@ -3,8 +3,11 @@
 The suite does a little of each; these do all of it and take about an hour on two cores.
 """
 
+import errno
 import hashlib
+import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,31 +22,12 @@ from umdqn.runs import Callback, RunDirectory, configure, load, resume, train_co
 from umdqn.runs.fields import to_dict
 from umdqn.sweeps import LocalPool, collect, run_sweep, sweep_of, write_results
 from umdqn.types import UmdqnError
+from witness import SMALL, children, digest, options
 
 pytestmark = [pytest.mark.torture, pytest.mark.filterwarnings("ignore::umdqn.types.Notice")]
 
 KILLS = 20
-SMALL = {
-    "steps": 1_500,
-    "replay.warmup": 100,
-    "replay.capacity": 300,
-    "evaluation.every": 300,
-    "evaluation.episodes": 4,
-    "checkpoint_every": 100,
-    "chunk": 50,
-    "torso": "8,8",
-}
-
-
-def digest(path, step):
-    """Checksums of parameters, optimiser, replay and metrics."""
-    names = [
-        path / "metrics.jsonl",
-        path / f"checkpoints/{step:010d}.safetensors",
-        path / f"checkpoints/{step:010d}.loop.safetensors",
-        *sorted((path / "replay").iterdir()),
-    ]
-    return {p.relative_to(path): hashlib.sha256(p.read_bytes()).hexdigest() for p in names}
+OFTEN = SMALL | {"steps": 1_500, "evaluation.every": 300, "checkpoint_every": 100, "chunk": 50}
 
 
 class StopAtOnce(Callback):
@@ -56,7 +40,7 @@ class StopAtOnce(Callback):
 @pytest.mark.parametrize("agent", ALGORITHMS)
 def test_kill_at_random_moments(agent, tmp_path):
     """Twenty times, anywhere: while compiling, training, evaluating, writing."""
-    config = configure("grid-world", agent, overrides=SMALL)
+    config = configure("grid-world", agent, overrides=OFTEN)
     whole = train_config(config, tmp_path / "whole")
     path = tmp_path / "killed"
     random = np.random.default_rng(0)
@@ -78,7 +62,7 @@ def test_kill_at_random_moments(agent, tmp_path):
         process.wait()
     end = resume(path)
     assert end.step == config.steps
-    assert digest(end.path, end.step) == digest(whole.path, whole.step)
+    assert digest(end) == digest(whole)
 
 
 def mutate(data, random, other):
@@ -109,7 +93,7 @@ def test_ten_thousand_damaged_files(tmp_path):
     """All are refused within bounds, or read as what was written."""
     import resource
 
-    config = configure("grid-world", "dqn", overrides=SMALL | {"steps": 400})
+    config = configure("grid-world", "dqn", overrides=OFTEN | {"steps": 400})
     run = train_config(config, tmp_path / "run")
     directory = RunDirectory(run.path)
     like = {0: jax.eval_shape(run.agent.init, jax.random.key(0))}
@@ -149,13 +133,47 @@ def _content(directory, step, like):
     return hashed.hexdigest()
 
 
+def test_a_disk_that_is_full_at_each_write(tmp_path, monkeypatch):
+    """One training for each write that there is, which fails and all after it; then it goes on."""
+    config = configure("grid-world", "dqn", overrides=SMALL | {"steps": 500})
+    whole = train_config(config, tmp_path / "whole")
+    for allowed in itertools.count():
+        path = tmp_path / str(allowed)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", _full_after(allowed))
+            try:
+                train_config(config, path)
+                break
+            except UmdqnError as error:
+                message = str(error)
+        assert re.fullmatch(rf"cannot write {path}/\S+: No space left on device", message)
+        if kept := RunDirectory(path).checkpoints.steps():
+            assert load(path).step == kept[-1]
+        end = resume(path) if (path / "manifest.json").exists() else train_config(config, path)
+        assert digest(end) == digest(whole)
+        assert not [p for p in path.rglob("*") if p.name.startswith(".")]
+    # Two for the first manifest; those of an index and its manifest for each of four checkpoints.
+    assert allowed > 2 + 4 * 4
+
+
+def _full_after(writes):
+    sync, left = os.fsync, iter(range(writes))
+
+    def fsync(descriptor):
+        if next(left, None) is None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        sync(descriptor)
+
+    return fsync
+
+
 FORTY = {
     "env": "grid-world",
     "agent": ["dqn", "cdqn"],
     "seeds": 10,
     "seeds_per_run": 1,
     "axes": {"discount": [0.5, 0.9]},
-    "fields": SMALL | {"steps": 600},
+    "fields": OFTEN | {"steps": 600},
 }
 
 
@@ -194,11 +212,8 @@ def test_forty_runs_with_ten_kills(forty, tmp_path):
             driver.wait()
             driver = _start(command)
             continue
-        found = subprocess.run(
-            ["pgrep", "-f", f"umdqn.sweeps {out}"], capture_output=True, text=True
-        ).stdout.split()
-        if found:
-            os.kill(int(found[0]), signal.SIGKILL)
+        if found := children(out):
+            os.kill(found[0], signal.SIGKILL)
     assert driver.wait(timeout=1_200) == 0
     assert [path.read_bytes() for path in write_results(out)] == forty
     assert len(collect(out)) == 40 * 2
@@ -229,9 +244,8 @@ def test_forty_runs_on_two_nodes_of_which_one_goes(forty, tmp_path):
 def test_fifty_simultaneous_starts(tmp_path, monkeypatch):
     """Fifty trainings of the same name: fifty directories."""
     monkeypatch.chdir(tmp_path)
-    options = [part for name, value in SMALL.items() for part in (f"--{name}", str(value))]
-    command = [sys.executable, "-m", "umdqn.cli", "train", "grid-world", "dqn", *options]
-    command += ["--steps", "200"]
+    command = [sys.executable, "-m", "umdqn.cli", "train", "grid-world", "dqn"]
+    command += options(OFTEN | {"steps": 200})
     starts = [
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         for _ in range(50)

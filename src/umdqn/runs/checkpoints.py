@@ -44,8 +44,8 @@ class Checkpoints:
 
     def make(self) -> None:
         """Make the directories."""
-        self._folder.mkdir()
-        self._replay.mkdir()
+        self._folder.mkdir(exist_ok=True)
+        self._replay.mkdir(exist_ok=True)
 
     def agent_path(self, step: int) -> Path:
         """The file with what was learned up to a step."""
@@ -59,14 +59,7 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """Steps of whole checkpoints, the first first."""
-        indexed = sorted(self._folder.glob(f"{_DIGITS}.json"))
-        # Runs of the first version had no indices.
-        found = indexed or sorted(self._folder.glob(f"{_DIGITS}.safetensors"))
-        return [int(path.stem) for path in found]
-
-    def resumable(self) -> bool:
-        """Whether there is anything to go on from."""
-        return any(self._loop_path(step).exists() for step in self.steps())
+        return [int(path.stem) for path in sorted(self._folder.glob(f"{_DIGITS}.json"))]
 
     def save(
         self, step: int, snapshots: Mapping[int, Snapshot], trainer: dict[str, Any], keep: int
@@ -196,10 +189,8 @@ class Checkpoints:
             raise UmdqnError(f"{path} is corrupt: it is the index of another step")
         return index
 
-    def _read(self, path: Path, index: Mapping[str, Any] | None) -> dict[str, np.ndarray]:
+    def _read(self, path: Path, index: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """The arrays of a file, if it is the file that was written."""
-        if index is None:
-            return parse_arrays(path, read_bytes(path))
         known = index["files"].get(self._name(path))
         if known is None:
             raise UmdqnError(f"{path} is corrupt: it belongs to no checkpoint")
@@ -211,8 +202,7 @@ class Checkpoints:
     def agents(self, step: int, like: Mapping[int, PyTree]) -> dict[int, PyTree]:
         """What every seed had learned at a step."""
         path = self.agent_path(step)
-        index = self._index(step) if self._index_path(step).exists() else None
-        arrays = self._read(path, index)
+        arrays = self._read(path, self._index(step))
         expected = {f"{seed}{name}" for seed in like for name in named_leaves(like[seed])}
         if set(arrays) != expected:
             raise UmdqnError(f"{path} is corrupt: its arrays are not those of the manifest")

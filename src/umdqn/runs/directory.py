@@ -54,18 +54,34 @@ class RunDirectory:
     def create(cls, config: Config, out: Path | None) -> RunDirectory:
         """A directory for a new run; one that holds anything is never touched."""
         directory = cls(_named(out) if out else _fresh(_slug(f"{config.env}-{config.agent}")))
-        try:
-            directory.checkpoints.make()
-            directory.metrics_path.touch()
-        except OSError as error:
-            raise UmdqnError(f"cannot write in {directory.path}: {error.strerror}") from error
-        directory.write_manifest(config, status="running", step=0)
+        directory.check_vacant()
+        with directory.locked():
+            # Of two that start in the same directory, one finds it taken.
+            directory.check_vacant()
+            try:
+                directory.checkpoints.make()
+                directory.checkpoints.clean(config.checkpoint_keep)
+                directory.metrics_path.touch()
+            except OSError as error:
+                raise UmdqnError(f"cannot write in {directory.path}: {error.strerror}") from error
+            directory.write_manifest(config, status="running", step=0)
         return directory
 
-    def hardly_begun(self) -> bool:
-        """Whether there is nothing but what comes before the manifest: somebody was killed."""
-        names = {path.name for path in self.path.iterdir() if not path.name.startswith(".")}
-        return names <= {"checkpoints", "replay", "metrics.jsonl", "lock"}
+    def check_vacant(self) -> None:
+        """Refuse a directory in which there is anything."""
+        if not self.vacant():
+            raise UmdqnError(f"--out {self.path}: not empty, and a run never overwrites anything")
+
+    def vacant(self) -> bool:
+        """Whether there is nothing, or what a start leaves that got no further than that."""
+        before = {self.path / "checkpoints", self.path / "replay"}
+        empty = {self.metrics_path, self.path / "lock"}
+        return all(
+            path in before
+            or (path in empty and path.stat().st_size == 0)
+            or (path.parent == self.path and path.name.startswith(f".{self.manifest_path.name}."))
+            for path in self.path.rglob("*")
+        )
 
     def fail(self, reason: str) -> None:
         """State that the run ended early, and why; silent if even that cannot be written.
@@ -192,14 +208,11 @@ def _slug(name: str) -> str:
 
 
 def _named(path: Path) -> Path:
-    """The directory that the user named, new or empty."""
+    """The directory that the user named."""
     try:
         path.mkdir(parents=True, exist_ok=True)
-        occupied = any(path.iterdir())
     except OSError as error:
         raise UmdqnError(f"--out {path}: cannot make this directory: {error.strerror}") from error
-    if occupied:
-        raise UmdqnError(f"--out {path}: not empty, and a run never overwrites anything")
     if not os.access(path, os.W_OK | os.X_OK):
         raise UmdqnError(f"--out {path}: not writable")
     return path

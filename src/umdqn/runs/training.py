@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -106,25 +105,16 @@ def train_once(config: Config, path: Path, callbacks: Sequence[Callback] = ()) -
 
     What is finished there is not done again; what was cut off goes on from its last checkpoint.
     """
-    if not path.exists():
-        return train_config(config, path, callbacks)
     directory = RunDirectory(path)
-    with directory.locked():
-        hardly_begun = directory.hardly_begun()
-    if not hardly_begun:
-        found, _, manifest = directory.read_manifest()
-        if found != config:
-            raise UmdqnError(
-                f"{path} holds a run with another configuration (steps, seeds or version): "
-                "give another --out, or move it away"
-            )
-        if manifest["status"] == "finished":
-            return load(path)
-        if directory.checkpoints.resumable():
-            return resume(path, callbacks=callbacks)
-    # Killed before its first checkpoint: nothing to keep.
-    shutil.rmtree(path)
-    return train_config(config, path, callbacks)
+    if directory.vacant():
+        return train_config(config, path, callbacks)
+    found, _, manifest = directory.read_manifest()
+    if found != config:
+        raise UmdqnError(
+            f"{path} holds a run with another configuration (steps, seeds or version): "
+            "give another --out, or move it away"
+        )
+    return load(path) if manifest["status"] == "finished" else resume(path, callbacks=callbacks)
 
 
 def _train(

@@ -1,0 +1,101 @@
+"""What a sweep is to do: mistakes are found first, and what is there already is counted."""
+
+from pathlib import Path
+
+import pytest
+
+from umdqn.cli import main
+from umdqn.sweeps import LocalPool, collect, read_sweep, run_sweep, sweep_of
+from umdqn.sweeps.plan import joined
+from umdqn.types import UmdqnError
+
+FIELDS = {"steps": 3_000, "torso": "8,8"}
+SWEEP = {
+    "env": "grid-world",
+    "agent": "dqn",
+    "seeds": 2,
+    "seeds_per_run": 1,
+    "axes": {"discount": [0.5, 0.9]},
+    "fields": FIELDS,
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"agents": ["dqn"]}, "unknown key 'agents': did you mean 'agent'?"),
+        ({"steps": 500}, r"'steps' is a field: it stands under \[fields\], or \[axes\]"),
+        ({"agent": []}, "an axis needs at least one value"),
+        ({"axes": {"discount": []}}, "discount = .* an axis needs at least one value"),
+        ({"axes": {"discount": [0.5, 0.5]}}, "twice"),
+        ({"axes": {"discount": 0.5}}, "axes.discount = 0.5 is not allowed: a list of values"),
+        ({"axes": {"seed": [1, 2]}}, "the number `seeds` says"),
+        ({"axes": {"discount": [0.5, "0.50"]}}, "the same as"),
+        ({"fields": {"seeds": 3}}, "a sweep has a key 'seeds' of its own"),
+        ({"axes": {"agent": ["dqn"]}}, "a sweep has a key 'agent' of its own"),
+        ({"axes": {"steps": [1, 2]}}, "an axis or a shared field, not both"),
+        ({"env": "grid-wrld"}, "unknown environment 'grid-wrld': did you mean 'grid-world'"),
+        ({"fields": {"discont": 0.5}}, "unknown field 'discont': did you mean 'discount'"),
+        ({"seeds": 0}, "seeds = 0"),
+        ({"agent": 3}, "a name or a list of names"),
+    ],
+)
+def test_mistakes_are_found_before_anything_starts(changes, message):
+    with pytest.raises(UmdqnError, match=message) as error:
+        sweep_of(SWEEP | changes).jobs()
+    assert "\n" not in str(error.value)
+
+
+def test_compiled_environments_share_a_process_for_all_seeds():
+    data = {name: value for name, value in SWEEP.items() if name != "seeds_per_run"}
+    jobs = sweep_of(data | {"env": ["grid-world", "CartPole-v1"], "seeds": 3}).jobs()
+    assert [job.config.all_seeds for job in jobs] == [(0, 1, 2)] * 4
+    hosted = sweep_of(data | {"fields": {**FIELDS, "loop": "host"}, "seeds": 3}).jobs()
+    assert [job.config.all_seeds for job in hosted] == [(0,), (1,), (2,)] * 2
+    # The same configuration has the same name in every sweep; another one has another.
+    assert len({job.name for job in [*jobs, *hosted]}) == len(jobs) + len(hosted)
+    assert sweep_of(data | {"seeds": 3}).jobs()[0].name == jobs[0].name
+
+
+def test_a_sweep_goes_on_with_more_of_everything():
+    def jobs(**changes):
+        return sweep_of(SWEEP | changes).jobs()
+
+    def names(jobs):
+        return [job.name for job in jobs]
+
+    first, where = jobs(), Path("out")
+    more = jobs(agent="cdqn")
+    assert names(joined(first, more, where)) == [*names(first), *names(more)]
+    assert names(joined(first, jobs(seeds=3), where))[:4] == names(first)
+    # One process for three seeds takes the place of one for each of two.
+    together = jobs(seeds=3, seeds_per_run=3)
+    assert names(joined(first, together, where)) == names(together)
+    # A part of it is not all that there is.
+    assert names(joined(first, jobs(seeds=1), where)) == names(first)
+    for before, after in ((first, jobs(fields={**FIELDS, "steps": 4_000})), (together, first)):
+        with pytest.raises(
+            UmdqnError, match=r"--out out holds .* with other steps, fields or seeds"
+        ):
+            joined(before, after, where)
+
+
+def test_files_that_are_no_sweeps(tmp_path, capsys):
+    file = tmp_path / "sweep.toml"
+    file.write_text("env = [")
+    assert main(["sweep", str(file), "--out", str(tmp_path / "out")]) == 1
+    assert f"{file} is not TOML" in capsys.readouterr().err
+    file.write_text('env = "grid-world"')
+    with pytest.raises(UmdqnError, match="agent = None is not allowed: a sweep needs it"):
+        read_sweep(file)
+    assert main(["sweep", str(file), "--agent", "dqn", "--out", str(tmp_path / "out")]) == 1
+    assert "by a file or by options, not both: 'agent'" in capsys.readouterr().err
+    assert main(["sweep", "missing.toml", "--out", str(tmp_path / "out")]) == 1
+    assert "cannot read missing.toml" in capsys.readouterr().err
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "thesis.tex").write_text("")
+    with pytest.raises(UmdqnError, match="not empty, and not a sweep"):
+        run_sweep([], foreign, LocalPool)
+    with pytest.raises(UmdqnError, match="is not a sweep"):
+        collect(foreign)

@@ -1,0 +1,78 @@
+"""What tests see of runs and sweeps from outside: checksums, processes and their listeners."""
+
+import contextlib
+import hashlib
+import ipaddress
+import os
+import subprocess
+from pathlib import Path
+
+# A training of seconds that has several checkpoints, evaluations and a memory that wraps.
+SMALL = {
+    "steps": 1_000,
+    "replay.warmup": 100,
+    "replay.capacity": 300,
+    "evaluation.every": 250,
+    "evaluation.episodes": 4,
+    "checkpoint_every": 200,
+    "chunk": 100,
+    "torso": "8,8",
+}
+
+
+def digest(run) -> dict[str, str]:
+    """Checksums of everything that the end of a run consists of."""
+    path = run.path
+    names = [
+        "metrics.jsonl",
+        f"checkpoints/{run.step:010d}.safetensors",
+        f"checkpoints/{run.step:010d}.loop.safetensors",
+        *(str(p.relative_to(path)) for p in sorted((path / "replay").iterdir())),
+    ]
+    return {name: hashlib.sha256((path / name).read_bytes()).hexdigest() for name in names}
+
+
+def options(fields) -> list[str]:
+    """Fields as options of a command."""
+    return [part for name, value in fields.items() for part in (f"--{name}", str(value))]
+
+
+def children(out) -> list[int]:
+    """The processes of the jobs of a sweep."""
+    found = subprocess.run(
+        ["pgrep", "-f", f"umdqn.sweeps {out}"], capture_output=True, text=True
+    ).stdout
+    return [int(line) for line in found.split()]
+
+
+def descendants(pid) -> set[int]:
+    """A process and all that it has started."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = path.read_text().rpartition(")")[2].split()
+            parents[int(path.parent.name)] = int(fields[1])
+    found = {pid}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+def listening(pids) -> set[str]:
+    """The addresses at which processes listen."""
+    sockets = set()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            for path in Path(f"/proc/{pid}/fd").iterdir():
+                with contextlib.suppress(OSError):
+                    sockets.add(os.readlink(path))
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == "0A" and f"socket:[{inode}]" in sockets:
+                words = bytes.fromhex(local.partition(":")[0])
+                address = b"".join(words[i : i + 4][::-1] for i in range(0, len(words), 4))
+                shown = ipaddress.ip_address(address)
+                found.add(str(getattr(shown, "ipv4_mapped", None) or shown))
+    return found
