@@ -14,6 +14,7 @@ from umdqn.analysis.statistics import (
     optimality_gap,
     performance_profile,
     probability_of_improvement,
+    profile_band,
     resampled,
     sample_efficiency,
 )
@@ -76,6 +77,11 @@ def test_intervals():
     reps_error = np.sqrt(0.025 * 0.975 / 2_000) / stats.norm.pdf(1.96)
     assert low == pytest.approx(value - 1.96 * error, abs=3 * reps_error * error)
     assert high == pytest.approx(value + 1.96 * error, abs=3 * reps_error * error)
+    # Shares of two draws above 1/2, and wins of two draws against 1, have the same law.
+    band = profile_band(np.array([[0.0], [1.0]]), np.array([-1.0, 0.5, 2.0]))
+    np.testing.assert_array_equal(band, ([1, 0, 0], [1, 1, 0]))
+    better = probability_of_improvement(np.array([[0.0], [2.0]]), np.array([[1.0]]))
+    assert better == (0.5, 0.0, 1.0)
     # The same every time.
     assert estimate(scores, mean) == (value, low, high)
 
@@ -88,6 +94,9 @@ def test_curves():
     curve = sample_efficiency([1, 2, 3, 4], runs, mean, window=2)
     np.testing.assert_allclose(curve.value, [1, 2, 4, 9])
     np.testing.assert_allclose(curve.high - curve.low, 2)
+    # The middle two of 0, 1, 3, 100, and of their averages with what follows: 0, 1, 4, 50.
+    four = np.array([[[0.0, 0.0]], [[1.0, 1.0]], [[3.0, 5.0]], [[100.0, 0.0]]])
+    np.testing.assert_allclose(sample_efficiency([1, 2], four, window=2).value, [2, 2.5])
 
 
 def record(env, agent, seed, step, score):
