@@ -65,7 +65,10 @@ def test_simultaneous_starts_do_not_meet(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     script = (
         "from umdqn.runs import RunDirectory, configure\n"
-        "print(RunDirectory.create(configure('grid-world', 'dqn'), None).path)\n"
+        "config = configure('grid-world', 'dqn')\n"
+        "directory = RunDirectory.claim(config, None)\n"
+        "directory.begin(config)\n"
+        "print(directory.path)\n"
     )
     starts = [
         subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)

@@ -72,7 +72,7 @@ def test_damage_to_an_older_checkpoint_stops_nothing(run, finished):
 
 
 def full_disk_at(monkeypatch, name):
-    """Nothing more can be written once there would be a file of this name."""
+    """A file of this name cannot be written."""
     sync = os.fsync
 
     def full(descriptor):
@@ -117,22 +117,54 @@ def test_a_full_disk_at_the_start_stops_no_later_start(
     assert not list(path.rglob(".*"))
 
 
-def test_only_what_a_start_leaves_counts_as_nothing(tmp_path):
+def test_what_a_start_leaves_counts_as_nothing(finished, tmp_path):
+    """Killed while it wrote its manifest."""
+    path = tmp_path / "run"
+    for folder in ("checkpoints", "replay"):
+        (path / folder).mkdir(parents=True)
+    (path / "metrics.jsonl").touch()
+    (path / ".manifest.json.k3_x9abc").write_text("{")
+    assert digest(train_config(finished[0].config, path)) == digest(finished[0])
+    assert not list(path.rglob(".*"))
+
+
+def test_all_else_is_left_alone(tmp_path):
     config = configure("grid-world", "dqn", overrides=SMALL)
-    for name in ("metrics.jsonl", "checkpoints/0.txt", "notes.txt"):
-        path = tmp_path / Path(name).name
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    names = ("metrics.jsonl", "checkpoints/a.txt", "replay", "notes.txt", ".manifest.json.swp")
+    for number, name in enumerate(names):
+        path = tmp_path / str(number)
         (path / name).parent.mkdir(parents=True)
         (path / name).write_text("mine")
         with pytest.raises(UmdqnError, match="not empty, and a run never overwrites anything"):
             train_config(config, path)
         assert [p for p in path.rglob("*") if p.is_file()] == [path / name]
-    # Another one has just begun there.
-    (tmp_path / "new").mkdir()
-    with (
-        RunDirectory(tmp_path / "new").locked(),
-        pytest.raises(UmdqnError, match="another process"),
-    ):
-        train_config(config, tmp_path / "new")
+        assert (path / name).read_text() == "mine"
+    path.joinpath(name).rename(linked / name)
+    path.joinpath("checkpoints").symlink_to(linked)
+    with pytest.raises(UmdqnError, match="not empty"):
+        train_config(config, path)
+    assert (linked / name).read_text() == "mine"
+
+
+def test_of_two_that_start_in_one_directory_one_does(tmp_path):
+    config = configure("grid-world", "dqn", overrides=SMALL)
+    first, second = (RunDirectory.claim(config, tmp_path / "run") for _ in range(2))
+    with first.locked():
+        first.begin(config)
+        with pytest.raises(UmdqnError, match="another process is training"), second.locked():
+            pass
+    with pytest.raises(UmdqnError, match="not empty"):
+        second.begin(config)
+
+
+def test_a_run_that_has_lost_its_checkpoints_keeps_the_rest(run):
+    shutil.rmtree(run.path / "checkpoints")
+    before = {p: p.read_bytes() for p in run.path.rglob("*") if p.is_file()}
+    with pytest.raises(UmdqnError, match="has no checkpoint"):
+        resume(run.path, steps=1_200)
+    assert {p: p.read_bytes() for p in run.path.rglob("*") if p.is_file()} == before
 
 
 def test_a_run_that_is_interrupted_at_a_checkpoint_goes_on(finished, tmp_path):

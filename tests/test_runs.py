@@ -229,7 +229,7 @@ def test_a_run_never_overwrites(tmp_path, monkeypatch):
     from umdqn.runs import RunDirectory
 
     monkeypatch.chdir(tmp_path)
-    made = {RunDirectory.create(configure(), None).path for _ in range(20)}
+    made = {RunDirectory.claim(configure(), None).path for _ in range(20)}
     assert len(made) == 20
 
 

@@ -21,6 +21,7 @@ from umdqn.loops import Restored, Snapshot, from_named, named_leaves
 from umdqn.runs.files import (
     Unreadable,
     encode_arrays,
+    is_temporary,
     parse_arrays,
     read_bytes,
     read_sealed,
@@ -180,7 +181,7 @@ class Checkpoints:
             whole = (self._index_path(step), self.agent_path(step), self._loop_path(step))
             known |= {self._name(path) for path in whole}
         self._drop_unknown([*self._folder.iterdir(), *self._replay.iterdir()], known)
-        self._drop_unknown(self._run.glob(".*"), known)
+        self._drop_unknown(filter(is_temporary, self._run.iterdir()), known)
 
     def _index(self, step: int) -> dict[str, Any]:
         path = self._index_path(step)

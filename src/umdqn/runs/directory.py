@@ -17,7 +17,7 @@ from umdqn.loops import peak_memory
 from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.config import Config
 from umdqn.runs.fields import from_dict, to_dict
-from umdqn.runs.files import locked, read_json, read_sealed, write_csv, write_sealed
+from umdqn.runs.files import is_temporary, locked, read_json, read_sealed, write_csv, write_sealed
 from umdqn.types import EnvSpec, UmdqnError
 
 FORMAT = "umdqn-run"
@@ -51,37 +51,34 @@ class RunDirectory:
         return self.path / "metrics.jsonl"
 
     @classmethod
-    def create(cls, config: Config, out: Path | None) -> RunDirectory:
-        """A directory for a new run; one that holds anything is never touched."""
+    def claim(cls, config: Config, out: Path | None) -> RunDirectory:
+        """A directory in which a new run can begin; one that holds anything is refused."""
         directory = cls(_named(out) if out else _fresh(_slug(f"{config.env}-{config.agent}")))
-        directory.check_vacant()
-        with directory.locked():
-            # Of two that start in the same directory, one finds it taken.
-            directory.check_vacant()
-            try:
-                directory.checkpoints.make()
-                directory.checkpoints.clean(config.checkpoint_keep)
-                directory.metrics_path.touch()
-            except OSError as error:
-                raise UmdqnError(f"cannot write in {directory.path}: {error.strerror}") from error
-            directory.write_manifest(config, status="running", step=0)
+        directory._check_vacant()
         return directory
 
-    def check_vacant(self) -> None:
-        """Refuse a directory in which there is anything."""
+    def begin(self, config: Config) -> None:
+        """Make a new run of a vacant directory, which the caller holds alone."""
+        # Of two that have claimed the same directory, one comes too late.
+        self._check_vacant()
+        try:
+            self.checkpoints.make()
+            self.checkpoints.clean(config.checkpoint_keep)
+            self.metrics_path.touch()
+        except OSError as error:
+            raise UmdqnError(f"cannot write in {self.path}: {error.strerror}") from error
+        self.write_manifest(config, status="running", step=0)
+
+    def _check_vacant(self) -> None:
         if not self.vacant():
             raise UmdqnError(f"--out {self.path}: not empty, and a run never overwrites anything")
 
     def vacant(self) -> bool:
-        """Whether there is nothing, or what a start leaves that got no further than that."""
-        before = {self.path / "checkpoints", self.path / "replay"}
-        empty = {self.metrics_path, self.path / "lock"}
-        return all(
-            path in before
-            or (path in empty and path.stat().st_size == 0)
-            or (path.parent == self.path and path.name.startswith(f".{self.manifest_path.name}."))
-            for path in self.path.rglob("*")
-        )
+        """Whether there is nothing, or what a start leaves that came to no more than that."""
+        try:
+            return not self.path.exists() or all(map(_left_by_a_start, self.path.iterdir()))
+        except OSError as error:
+            raise UmdqnError(f"cannot read {self.path}: {error.strerror}") from error
 
     def fail(self, reason: str) -> None:
         """State that the run ended early, and why; silent if even that cannot be written.
@@ -92,7 +89,8 @@ class RunDirectory:
         with contextlib.suppress(UmdqnError):
             manifest = read_sealed(self.manifest_path)
             if manifest["status"] != "finished":
-                ended = {"status": "failed", "step": done[-1] if done else 0, "reason": reason}
+                step = done[-1] if done else manifest["step"]
+                ended = {"status": "failed", "step": step, "reason": reason}
                 write_sealed(self.manifest_path, manifest | ended)
 
     def write_manifest(
@@ -200,6 +198,16 @@ class RunDirectory:
     def locked(self) -> contextlib.AbstractContextManager[None]:
         """Train in this directory alone."""
         return locked(self.path)
+
+
+def _left_by_a_start(path: Path) -> bool:
+    """Whether this is what a run makes before its manifest, with nothing in it."""
+    if path.is_symlink():
+        return False
+    if path.is_dir():
+        return path.name in ("checkpoints", "replay") and not any(path.iterdir())
+    empty = path.name in ("metrics.jsonl", "lock") and path.stat().st_size == 0
+    return empty or is_temporary(path)
 
 
 def _slug(name: str) -> str:

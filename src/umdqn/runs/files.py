@@ -9,6 +9,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -63,6 +64,11 @@ def write_bytes(path: Path, data: bytes) -> None:
         _sync_directory(path.parent)
     except OSError as error:
         raise UmdqnError(f"cannot write {path}: {error.strerror}") from error
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether a file may be what is left of one that was being written."""
+    return re.fullmatch(r"\..+\.[a-z0-9_]{8}", path.name) is not None
 
 
 def write_json(path: Path, data: Any) -> None:

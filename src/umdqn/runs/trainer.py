@@ -81,13 +81,14 @@ class Trainer:
         like = jax.eval_shape(self.agent.init, jax.random.key(0))
         likes = dict.fromkeys(self.config.all_seeds, like)
         checkpoints = self.directory.checkpoints
-        if not checkpoints.steps():
+        *_, manifest = self.directory.read_manifest()
+        if manifest["step"] == 0 and not checkpoints.steps():
             # It ended before its first checkpoint: there is only the beginning to go on from.
+            checkpoints.make()
             self.directory.cut_metrics(0)
             checkpoints.clean(self.config.checkpoint_keep)
             return
         self.step, (restored, trainer) = checkpoints.newest_whole(likes)
-        *_, manifest = self.directory.read_manifest()
         self._begun -= manifest.get("seconds", 0.0)
         self.lanes.restore(list(restored.values()), str(checkpoints.agent_path(self.step)))
         self.score = trainer["score"]

@@ -49,8 +49,9 @@ def train_config(
     """Train what a configuration says, in a new run directory."""
     # Whatever cannot be built is refused before a directory is made for it.
     config.build_agent()
-    directory = RunDirectory.create(config, out)
+    directory = RunDirectory.claim(config, out)
     with directory.locked():
+        directory.begin(config)
         return _train(config, directory, callbacks)
 
 
