@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from umdqn.analysis.comparison import scores_of, summary_table
+from umdqn.analysis.comparison import final_table, scores_of, summary_table
 from umdqn.analysis.statistics import (
     estimate,
     iqm,
@@ -124,6 +124,18 @@ def test_scores_of_records():
     assert rows[1] == ["a", "fast", "20", "2", "40.500 [40.000, 41.000]"]
 
 
+def test_final_returns_and_falls_by_hand():
+    returns = [0.0, 4.0, 8.0, 6.0, 8.0, 10.0, 5.0, 10.0, 7.0, 9.0]
+    records = [record("a", "x", 0, step, score) for step, score in enumerate(returns)]
+    scores = scores_of(records)
+    # Two of ten evaluations are a fifth.
+    np.testing.assert_allclose(scores.final("x", "a"), [8])
+    # Below the best so far by 0, 5, 0, 3 and 1 of 10 at the last five.
+    assert scores.fall("x", "a") == pytest.approx(9 / 5 / 10) == 0.18
+    assert final_table(scores)[1] == [["a", "x", "1", "8.000", "0.180"]]
+    assert scores_of([record("a", "x", 0, 1, 3.0)]).fall("x", "a") == 0
+
+
 def test_where_all_end_alike_all_are_best():
     equal = [record(env, agent, 0, 10, 500.0) for env in ("a", "b") for agent in ("x", "y")]
     scores = scores_of([*equal, record("b", "x", 1, 10, 500.0), record("b", "y", 1, 10, 400.0)])
@@ -137,6 +149,9 @@ def test_what_varies_beside_the_agent_is_part_of_its_name():
         for kappa in (0.1, 1.0)
     ]
     assert scores_of(records).algorithms == ["w kappa=0.1", "w kappa=1.0"]
+    # What goes with the environment says nothing of the agent.
+    records[1]["env"] = "b"
+    assert scores_of(records).algorithms == ["w"]
 
 
 def test_algorithms_are_compared_where_all_were_tried():

@@ -12,6 +12,8 @@ from umdqn.sweeps import axes_of, final
 from umdqn.types import UmdqnError
 
 Record = dict[str, Any]
+# One evaluation is a matter of luck where returns go up and down.
+_FIFTH = 5
 
 
 def summary_table(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
@@ -29,6 +31,19 @@ def summary_table(records: Sequence[Record]) -> tuple[list[str], list[list[str]]
         shown = str(estimate(scores, mean)) if len(found) > 1 else single
         rows.append([*point, f"{steps:,}", str(len(found)), shown])
     return [*axes, "steps", "seeds", "return [95% interval]"], rows
+
+
+def final_table(scores: Scores) -> tuple[list[str], list[list[str]]]:
+    """Header and rows: what every algorithm comes to on every task, and how much it loses again."""
+    rows = []
+    for task in scores.tasks:
+        for name in (name for name in scores.algorithms if task in scores.raw[name]):
+            returns = scores.final(name, task)[:, None]
+            shown = estimate(returns, mean) if len(returns) > 1 else f"{returns.mean():.3f}"
+            rows.append(
+                [task, name, str(len(returns)), str(shown), f"{scores.fall(name, task):.3f}"]
+            )
+    return ["env", "algorithm", "seeds", "final return [95% interval]", "fall"], rows
 
 
 class Scores(NamedTuple):
@@ -50,12 +65,27 @@ class Scores(NamedTuple):
         """The tasks that every algorithm was tried on: those on which they can be compared."""
         return [task for task in self.tasks if all(task in of for of in self.raw.values())]
 
+    def final(self, algorithm: str, task: str) -> np.ndarray:
+        """What every run has come to: the mean over the last fifth of its evaluations."""
+        returns = self.raw[algorithm][task]
+        return returns[:, -max(returns.shape[1] // _FIFTH, 1) :].mean(axis=1)
+
+    def fall(self, algorithm: str, task: str) -> float:
+        """How far runs are below their best so far, on average over the second half of training.
+
+        As a share of the range of all evaluations on the task: 0 means that nothing is lost again.
+        """
+        returns = self.raw[algorithm][task]
+        lost = np.maximum.accumulate(returns, axis=1) - returns
+        everything = np.concatenate([of[task].ravel() for of in self.raw.values() if task in of])
+        return float(lost[:, returns.shape[1] // 2 :].mean() / max(np.ptp(everything), 1e-12))
+
     def bounds(self, task: str) -> tuple[float, float]:
         """Returns that count as 0 and as 1: the worst and the best final one of any run.
 
         Where all runs end alike, all are best.
         """
-        ends = np.concatenate([self.raw[name][task][:, -1] for name in self.algorithms])
+        ends = np.concatenate([self.final(name, task) for name in self.algorithms])
         low, high = float(ends.min()), float(ends.max())
         return low if high > low else high - 1.0, high
 
@@ -65,7 +95,7 @@ class Scores(NamedTuple):
         columns = []
         for task in self.common:
             low, high = self.bounds(task)
-            columns.append((self.raw[algorithm][task][:runs, -1] - low) / (high - low))
+            columns.append((self.final(algorithm, task)[:runs] - low) / (high - low))
         return np.stack(columns, axis=1)
 
     def aggregates(self) -> dict[str, dict[str, Estimate]]:
@@ -81,7 +111,7 @@ class Scores(NamedTuple):
     def ranks(self) -> dict[str, dict[str, int]]:
         """Places of the algorithms on every task by mean final return; equals share the better."""
         means = {
-            task: {name: self.raw[name][task][:, -1].mean() for name in self.algorithms}
+            task: {name: self.final(name, task).mean() for name in self.algorithms}
             for task in self.common
         }
         return {
@@ -96,12 +126,15 @@ class Scores(NamedTuple):
 def scores_of(records: Sequence[Record]) -> Scores:
     """The returns of all evaluations, by algorithm and task.
 
-    Where other axes than environment and agent vary, their values belong to the algorithm's name.
+    Where other axes than environment and agent vary on one environment, their values belong to the
+    algorithm's name.
     """
+    envs = {record["env"] for record in records}
     varied = [
         axis
         for axis in axes_of(records)
-        if axis not in ("env", "agent") and len({str(record.get(axis)) for record in records}) > 1
+        if axis not in ("env", "agent")
+        and len({(record["env"], str(record.get(axis))) for record in records}) > len(envs)
     ]
 
     def algorithm(record: Record) -> str:

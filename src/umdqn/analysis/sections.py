@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from umdqn.analysis.comparison import Scores, scores_of, summary_table
+from umdqn.analysis.comparison import Scores, final_table, scores_of, summary_table
 from umdqn.analysis.curves import (
     aggregates_figure,
     curves_figure,
@@ -56,7 +56,12 @@ def comparison_section(
             curves_figure(scores, scores.algorithms, "Learning curves"),
             _curve_caption(scores),
         ),
+        "At the end:",
         Table(*summary_table(records)),
+        "Over the last fifth of the evaluations, which is what counts as final return below. The "
+        "fall is how far runs are below their best so far, on average over the second half of "
+        "training, as a share of the range of all evaluations on an environment.",
+        Table(*final_table(scores)),
     ]
     if len(scores.algorithms) > 1 and scores.common:
         parts += _together(scores, out, ours, others)
