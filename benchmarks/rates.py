@@ -22,6 +22,7 @@ SECONDS = 4.0
 FAMILIES = {
     "grid-world": "grid-world",
     "classic-control": "CartPole-v1",
+    "LunarLander-v3": "LunarLander-v3",
     "minatar": "MinAtar/Breakout",
     "atari": "ALE/Pong",
 }

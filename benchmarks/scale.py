@@ -6,7 +6,12 @@ import json
 from pathlib import Path
 from typing import NamedTuple
 
+import jax
+
 from umdqn.analysis.scales import ATARI, BASELINES, CLASSIC, MINATAR, SCALES, UMDQN, rates
+from umdqn.loops import needed_bytes
+from umdqn.runs import configure
+from umdqn.runs.directory import MOST_OLDER
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "docs" / "scale.md"
@@ -15,6 +20,7 @@ SEEDS = 5
 FAMILY = {
     "grid-world": "grid-world",
     **dict.fromkeys(CLASSIC, "classic-control"),
+    "LunarLander-v3": "LunarLander-v3",
     **dict.fromkeys(MINATAR, "minatar"),
     **dict.fromkeys(ATARI, "atari"),
 }
@@ -38,7 +44,7 @@ MACHINES = (
 # batched, bound by launches; environments on the server's cores keep up with 4 steps an update.
 GPU_UPDATE_SECONDS = 1.5e-3
 GPU_DOLLARS = 2.0
-
+HEAD = ("| machine | hours | days | dollars |", "| --- | --- | --- | --- |")
 
 # Memory of a run on Atari, in GB (docs/pictures.md).
 ATARI_MEMORY = 1.5
@@ -87,19 +93,25 @@ def row(name: str, hours: float, cores: int, dollars: float) -> str:
     return f"| {name} | {took:,.0f} | {took / 24:,.1f} | {price} |"
 
 
-def main() -> None:
-    """Compute and write."""
+def gpu_hours() -> float:
+    """Hours of one GPU for Atari-57, all seeds of an agent batched."""
+    steps = next(part.steps for part in SCALES["paper"] if part.envs == ATARI)
+    return 57 * len(AGENTS) * steps / 4 * GPU_UPDATE_SECONDS / 3600
+
+
+def disk() -> float:
+    """Gigabytes of one run on Atari: its memory, and what its checkpoints have learned."""
+    config = configure("ALE/Pong", "umdqn-c")
+    agent = jax.eval_shape(config.build_agent().init, jax.random.key(0))
+    learned = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(agent))
+    memory = needed_bytes(config.environment().spec, config.replay.capacity)
+    return (memory + (MOST_OLDER + config.checkpoint_keep) * learned) / 1e9
+
+
+def rates_lines() -> list[str]:
+    """What was measured."""
     machine = json.loads((ROOT / "src/umdqn/analysis/rates.json").read_text())["machine"]
-    families, games = study(), atari57()
-    whole = sum(families.values())
-    steps = {FAMILY[part.envs[0]]: part.steps for part in SCALES["paper"]}
-    atari_updates = 57 * len(AGENTS) * steps["atari"] / 4
-    gpu = atari_updates * GPU_UPDATE_SECONDS / 3600
-    of_three = gpu * len(ATARI) / 57
-    beside = max(of_three, (whole - families["atari"]) / 8)
-    lines = [
-        "# What the full study costs",
-        "",
+    return [
         "Made by `python benchmarks/scale.py` from the rates in `src/umdqn/analysis/rates.json`, "
         f"measured by `python benchmarks/rates.py` on one core of {machine['processor']} "
         f"({machine['cores']} cores, {machine['system']}).",
@@ -113,6 +125,16 @@ def main() -> None:
             for agent in AGENTS
         ),
         "",
+    ]
+
+
+def study_lines() -> list[str]:
+    """The paper's study."""
+    families = study()
+    whole = sum(families.values())
+    of_three = gpu_hours() * len(ATARI) / 57
+    beside = max(of_three, (whole - families["atari"]) / 8)
+    return [
         f"## 13 environments x {len(AGENTS)} algorithms x {SEEDS} seeds",
         "",
         "The reference trains 10,000 episodes; as steps: "
@@ -121,23 +143,36 @@ def main() -> None:
         + ", ".join(f"{name} {hours:,.0f}" for name, hours in families.items())
         + ".",
         "",
-        "| machine | hours | days | dollars |",
-        "| --- | --- | --- | --- |",
+        *HEAD,
         *(row(m.name, whole, m.cores, m.dollars) for m in MACHINES),
         f"| 8 cores and one GPU for Atari (assumed, see below) | {beside:,.0f} | "
         f"{beside / 24:,.1f} | {beside * (GPU_DOLLARS + 8 * 0.04):,.0f} |",
         "",
+    ]
+
+
+def atari_lines() -> list[str]:
+    """The benchmark that the paper leaves out."""
+    steps = next(part.steps for part in SCALES["paper"] if part.envs == ATARI)
+    games, gpu = atari57(), gpu_hours()
+    return [
         f"## Atari-57 x {len(AGENTS)} algorithms x {SEEDS} seeds",
         "",
-        f"With {steps['atari']:,} steps a game this is {games:,.0f} core-hours.",
+        f"With {steps:,} steps a game this is {games:,.0f} core-hours.",
         "",
-        "| machine | hours | days | dollars |",
-        "| --- | --- | --- | --- |",
+        *HEAD,
         *(row(m.name, games, m.cores, m.dollars) for m in MACHINES),
         f"| one GPU (assumed, see below) | {gpu:,.0f} | {gpu / 24:,.1f} | "
         f"{gpu * GPU_DOLLARS:,.0f} |",
         f"| 8 GPUs (assumed) | {gpu / 8:,.0f} | {gpu / 8 / 24:,.1f} | {gpu * GPU_DOLLARS:,.0f} |",
         "",
+    ]
+
+
+def assumptions() -> list[str]:
+    """What the numbers hang on."""
+    runs = len(ATARI) * len(AGENTS) * SEEDS
+    return [
         "## Assumptions",
         "",
         "- Jobs are independent: n cores take 1/n of the time, as long as that is longer than the "
@@ -145,6 +180,10 @@ def main() -> None:
         f"(`--seeds-per-run 1`) the study has {13 * len(AGENTS) * SEEDS} jobs.",
         f"- A job on Atari takes {ATARI_MEMORY:g} GB of memory: 64 at once take "
         f"{64 * ATARI_MEMORY:,.0f} GB.",
+        f"- A finished run on Atari takes at most {disk():.1f} GB of disk (its replay memory, and "
+        f"what at most {MOST_OLDER} older checkpoints and the newest have learned): the study's "
+        f"{runs} such runs {runs * disk():,.0f} GB, Atari-57 "
+        f"{57 * len(AGENTS) * SEEDS * disk() / 1e3:,.1f} TB. All others take less.",
         "- Every core is as fast as the one measured; many busy cores of one server share memory "
         "bandwidth, which the Atari networks feel first.",
         "- Evaluations are not counted; checkpoints and metrics take less than 1% "
@@ -155,6 +194,12 @@ def main() -> None:
         "on the host's cores. On the small networks of the grid world and classic control a GPU is "
         "no faster than a core.",
     ]
+
+
+def main() -> None:
+    """Compute and write."""
+    lines = ["# What the full study costs", ""]
+    lines += [*rates_lines(), *study_lines(), *atari_lines(), *assumptions()]
     OUT.parent.mkdir(exist_ok=True)
     OUT.write_text("\n".join(lines) + "\n")
     print(OUT)

@@ -24,6 +24,10 @@ from umdqn.types import UmdqnError
         (lambda run: replace(run, '"format_version": 2', '"format_version": 1'), "version 1;"),
         (lambda run: edit(run, format_version=99), "format version 99"),
         (lambda run: edit(run, config={}), "corrupt"),
+        (lambda run: edit(run, versions=None), "corrupt: versions is None"),
+        (lambda run: edit(run, seconds="long"), "corrupt: seconds is 'long'"),
+        (lambda run: edit(run, metrics=[1]), r"corrupt: metrics is \[1\]"),
+        (lambda run: from_later(run), "written by umdqn 99.0, not .* unknown fields: wings"),
         (lambda run: cut(run), "corrupt: its size is wrong"),
         (lambda run: edit_config(run, torso=[128, 64]), "not those of the manifest"),
         (lambda run: edit_config(run, steps=-1), "steps = -1"),
@@ -54,6 +58,12 @@ def replace(run, old, new):
 def edit_config(run, **changes):
     config = json.loads((run / "manifest.json").read_text())["config"]
     edit(run, config=config | changes)
+
+
+def from_later(run):
+    """A run whose version knows fields that this one does not."""
+    edit_config(run, wings=2)
+    edit(run, versions={"umdqn": "99.0"})
 
 
 def cut(run):

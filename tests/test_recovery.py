@@ -66,6 +66,43 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(run, finished,
     assert digest(again) == finished[1]
 
 
+def test_damaged_metrics_are_named(run, finished):
+    path = run.path / "metrics.jsonl"
+    sound = path.read_bytes()
+    # The evaluation at step 1,000 came after the checkpoint of step 800.
+    path.write_bytes(sound[:-3] + b"7}\n")
+    with pytest.raises(UmdqnError, match=r"metrics\.jsonl is corrupt: its checksum is wrong"):
+        load(run.path, "best")
+    with pytest.warns(Notice, match=r"metrics\.jsonl is corrupt.*step 800 is used instead"):
+        again = resume(run.path, steps=1_200)
+    assert digest(again) == finished[1]
+    for damaged in (b"\xff" + path.read_bytes()[1:], path.read_bytes()[:100], b"5\n"):
+        path.write_bytes(damaged)
+        with pytest.raises(UmdqnError, match=r"metrics\.jsonl is corrupt"):
+            resume(run.path, steps=1_400)
+        with pytest.raises(UmdqnError, match=r"metrics\.jsonl is corrupt"):
+            run.directory.read_metrics()
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_longer_run_that_ends_early_is_still_to_be_longer(run, finished, monkeypatch, told):
+    """Between two checkpoints, by an error or by a kill that nobody could write down."""
+
+    class Crash(Callback):
+        def on_chunk(self, report):
+            if report.step == 1_100:
+                raise KeyboardInterrupt
+
+    if not told:
+        monkeypatch.setattr(RunDirectory, "fail", lambda directory, reason: None)
+    with pytest.raises(KeyboardInterrupt):
+        resume(run.path, steps=1_200, callbacks=[Crash()])
+    config, _, manifest = run.directory.read_manifest()
+    assert (config.steps, manifest["step"]) == (1_200, 1_000)
+    assert manifest["status"] == ("failed" if told else "running")
+    assert digest(resume(run.path)) == finished[1]
+
+
 def test_damage_to_an_older_checkpoint_stops_nothing(run, finished):
     flip(run.path / "checkpoints/0000000800.json")
     assert digest(resume(run.path, steps=1_200)) == finished[1]

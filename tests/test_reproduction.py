@@ -97,3 +97,14 @@ def test_mistakes_are_one_line(tmp_path, capsys):
     assert "did you mean 'CartPole-v1'?" in capsys.readouterr().err
     with pytest.raises(UmdqnError, match="is not a sweep"):
         Reproduction(tmp_path, "smoke", ["curves"]).write()
+
+
+def test_a_directory_is_for_one_scale(tmp_path):
+    made = Reproduction(tmp_path / "new", "smoke", ["curves"])
+    made.claim()
+    made.claim()
+    with pytest.raises(UmdqnError, match=r"holds a reproduction at scale smoke, not a .* short"):
+        Reproduction(tmp_path / "new", "short", ["curves"]).claim()
+    with pytest.raises(UmdqnError, match="not empty, and not a report"):
+        Reproduction(tmp_path, "smoke", ["curves"]).claim()
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]

@@ -66,6 +66,8 @@ def test_a_resumed_run_is_the_uninterrupted_one_bit_for_bit(case, tmp_path):
     assert again.step == whole.step
     assert digest(again) == digest(whole)
     assert again.manifest["status"] == "finished"
+    promise = "on the same machine and versions" if case == "compiled" else "if the environment's"
+    assert again.manifest["resume"].startswith(f"bit for bit, {promise}")
 
 
 def test_a_longer_run_is_the_shorter_one_first(tmp_path):

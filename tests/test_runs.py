@@ -19,7 +19,8 @@ from umdqn.analysis import accuracy_report, evaluation_report, exact_laws, optim
 from umdqn.analysis.accuracy import Views, compare
 from umdqn.runs import PRESETS, configure, load, train_config
 from umdqn.runs.fields import from_dict, to_dict
-from umdqn.runs.files import write_bytes
+from umdqn.runs.files import read_sealed, write_bytes, write_sealed
+from umdqn.runs.records import Records
 from umdqn.types import UmdqnError
 
 SMALL = {
@@ -45,7 +46,7 @@ def test_same_seed_same_bits_whatever_runs_beside_it(tmp_path):
     for name in names:
         one, other = (run.path / "checkpoints" / name for run in (first, again))
         assert checksum(one) == checksum(other)
-    assert checksum(first.directory.metrics_path) == checksum(again.directory.metrics_path)
+    assert checksum(first.directory.records.path) == checksum(again.directory.records.path)
 
     single = configure("grid-world", "dqn", overrides=SMALL | {"seed": 1})
     alone = train_config(single, tmp_path / "alone")
@@ -113,7 +114,7 @@ def test_the_best_checkpoint_is_each_seeds_own_and_evaluated_afresh(small_run, t
         for step, of_seeds in scores.items()
         for seed, score in enumerate(of_seeds)
     ]
-    (copy / "metrics.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    rewrite_metrics(copy, "".join(json.dumps(record) + "\n" for record in records))
     best, last = load(copy, "best"), load(copy)
     assert (best.steps, best.step) == ({0: 2_000, 1: 3_000}, 3_000)
     for seed, step in best.steps.items():
@@ -126,9 +127,16 @@ def test_the_best_checkpoint_is_each_seeds_own_and_evaluated_afresh(small_run, t
     # Seed 1 has the same parameters either way, and meets other episodes.
     fresh, seen = (run.evaluate(40)[1].discounted for run in (best, last))
     assert not np.array_equal(fresh, seen)
-    (copy / "metrics.jsonl").write_text("")
+    rewrite_metrics(copy, "")
     with pytest.raises(UmdqnError, match="no evaluation at a checkpoint"):
         load(copy, "best")
+
+
+def rewrite_metrics(run, text):
+    """Replace the metrics, and what the manifest says of them."""
+    (run / "metrics.jsonl").write_text(text)
+    manifest = run / "manifest.json"
+    write_sealed(manifest, read_sealed(manifest) | {"metrics": Records(run).mark()})
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.1])

@@ -132,7 +132,7 @@ def test_final_returns_and_falls_by_hand():
     np.testing.assert_allclose(scores.final("x", "a"), [8])
     # Below the best so far by 0, 5, 0, 3 and 1 of 10 at the last five.
     assert scores.fall("x", "a") == pytest.approx(9 / 5 / 10) == 0.18
-    assert final_table(scores)[1] == [["a", "x", "1", "8.000", "0.180"]]
+    assert final_table(scores)[1] == [["a", "x", "1", "8.000", "10.000 at 5", "0.180"]]
     assert scores_of([record("a", "x", 0, 1, 3.0)]).fall("x", "a") == 0
 
 

@@ -37,6 +37,8 @@ SWEEP = {
         ({"env": "grid-wrld"}, "unknown environment 'grid-wrld': did you mean 'grid-world'"),
         ({"fields": {"discont": 0.5}}, "unknown field 'discont': did you mean 'discount'"),
         ({"seeds": 0}, "seeds = 0"),
+        ({"seeds": True}, "seeds = True is not allowed: must be a whole number"),
+        ({"seeds": 2_000_000_000}, "seeds = 2000000000 is not allowed: from 1 to 10,000"),
         ({"agent": 3}, "a name or a list of names"),
     ],
 )
@@ -64,20 +66,31 @@ def test_a_sweep_goes_on_with_more_of_everything():
     def names(jobs):
         return [job.name for job in jobs]
 
-    first, where = jobs(), Path("out")
-    more = jobs(agent="cdqn")
-    assert names(joined(first, more, where)) == [*names(first), *names(more)]
-    assert names(joined(first, jobs(seeds=3), where))[:4] == names(first)
-    # One process for three seeds takes the place of one for each of two.
-    together = jobs(seeds=3, seeds_per_run=3)
-    assert names(joined(first, together, where)) == names(together)
+    def after(before, asked, begun=lambda job: True):
+        plan, wanted = joined(before, asked, Path("out"), begun)
+        return names(plan), names(wanted)
+
+    first, more = jobs(), jobs(agent="cdqn")
+    assert after(first, more) == ([*names(first), *names(more)], names(more))
+    assert after(first, first) == (names(first), names(first))
+    # Only the third seed is new, however they are put together.
+    third = [name for name in names(jobs(seeds=3)) if "_seed2_" in name]
+    for together in (1, 3):
+        plan, wanted = after(first, jobs(seeds=3, seeds_per_run=together))
+        assert plan == [*names(first), *third]
+        assert sorted(wanted) == sorted(plan)
+    # A hole in the middle: two ranges are left.
+    middle = jobs(axes={}, fields={**FIELDS, "seed": 2})
+    whole = jobs(axes={}, seeds=6, seeds_per_run=6)
+    _, wanted = joined(middle, whole, Path("out"), lambda job: True)
+    assert [job.config.all_seeds for job in wanted] == [(2,), (3,), (0, 1), (4, 5)]
     # A part of it is not all that there is.
-    assert names(joined(first, jobs(seeds=1), where)) == names(first)
-    for before, after in ((first, jobs(fields={**FIELDS, "steps": 4_000})), (together, first)):
-        with pytest.raises(
-            UmdqnError, match=r"--out out holds .* with other steps, fields or seeds"
-        ):
-            joined(before, after, where)
+    assert after(first, jobs(seeds=1)) == (names(first), names(jobs(seeds=1)))
+    other = jobs(fields={**FIELDS, "steps": 4_000})
+    with pytest.raises(UmdqnError, match=r"--out out holds .* with other steps or fields"):
+        after(first, other)
+    # What has not begun gives way.
+    assert after(first, other, begun=lambda job: False) == (names(other), names(other))
 
 
 def test_files_that_are_no_sweeps(tmp_path, capsys):
@@ -88,6 +101,9 @@ def test_files_that_are_no_sweeps(tmp_path, capsys):
     file.write_text('env = "grid-world"')
     with pytest.raises(UmdqnError, match="agent = None is not allowed: a sweep needs it"):
         read_sweep(file)
+    file.write_text('env = "grid-world"\nagent = "dqn"\n[fields]\ndiscont = 0.5')
+    assert main(["sweep", str(file), "--out", str(tmp_path / "out")]) == 1
+    assert f"{file}: unknown field 'discont'" in capsys.readouterr().err
     assert main(["sweep", str(file), "--agent", "dqn", "--out", str(tmp_path / "out")]) == 1
     assert "by a file or by options, not both: 'agent'" in capsys.readouterr().err
     assert main(["sweep", "missing.toml", "--out", str(tmp_path / "out")]) == 1

@@ -151,6 +151,69 @@ def test_a_damaged_run_is_one_failure(undisturbed, tmp_path):
     assert len(collect(out)) == 3 * 6
 
 
+def test_a_plan_that_somebody_changed_is_refused(undisturbed, tmp_path):
+    out = shutil.copytree(undisturbed[0], tmp_path / "out")
+    plan = out / "sweep.json"
+    sound = read_sealed(plan)
+    plan.write_text(plan.read_text().replace('"dqn"', '"cdqn"', 1))
+    with pytest.raises(UmdqnError, match=r"sweep\.json is corrupt: its checksum is wrong"):
+        collect(out)
+    first = sound["jobs"][0]
+    for change, message in (
+        ({"name": "../../run"}, "a job is called"),
+        ({"name": 5}, "expected string"),
+        ({"point": [1]}, "a job is called"),
+        ({"config": {"wings": 2}}, "unknown fields: wings"),
+        ({"config": first["config"] | {"steps": -1}}, "steps = -1 is not allowed"),
+    ):
+        write_sealed(plan, sound | {"jobs": [first | change]})
+        with pytest.raises(UmdqnError, match=rf"sweep\.json is corrupt: .*{message}"):
+            collect(out)
+    write_sealed(plan, sound | {"format_version": 1})
+    with pytest.raises(UmdqnError, match="has format version 1; this umdqn reads 2"):
+        collect(out)
+
+
+def test_tables_of_sweeps_are_compared_like_sweeps(undisturbed, tmp_path, capsys):
+    out, _ = undisturbed
+    assert main(["compare", str(out), "--out", str(tmp_path / "sweep")]) == 0
+    assert main(["compare", str(out / "results.csv"), "--out", str(tmp_path / "table")]) == 0
+    tables = [(tmp_path / name / "tables.json").read_text() for name in ("sweep", "table")]
+    assert tables[0] == tables[1]
+    assert '"algorithm": "dqn discount=0.9"' in tables[0]
+    # Again, and elsewhere.
+    assert main(["compare", str(out), "--out", str(tmp_path / "table")]) == 0
+    foreign = tmp_path / "thesis"
+    foreign.mkdir()
+    (foreign / "report.md").write_text("mine")
+    assert main(["compare", str(out), "--out", str(foreign)]) == 1
+    assert f"--out {foreign}: not empty, and not a report" in capsys.readouterr().err
+    assert [path.read_text() for path in foreign.iterdir()] == ["mine"]
+    for text, why in (
+        ("a,b\n1,2\n", "it has no env"),
+        ("", "it is empty"),
+        ("env,agent,step,seed,return_mean\na,b,1.5,0,1\n", "invalid literal"),
+        ("env,agent,step,seed,return_mean\na,b\n", ""),
+    ):
+        (tmp_path / "bad.csv").write_text(text)
+        assert main(["compare", str(tmp_path / "bad.csv"), "--out", str(tmp_path / "no")]) == 1
+        assert f"bad.csv is not the table of a sweep: {why}" in capsys.readouterr().err
+    assert not (tmp_path / "no").exists()
+
+
+def test_more_seeds_leave_those_alone_that_are_there(undisturbed, tmp_path):
+    out = shutil.copytree(undisturbed[0], tmp_path / "out")
+    before = {path: path.stat().st_mtime_ns for path in out.glob("runs/*/manifest.json")}
+    more = sweep_of(SWEEP | {"seeds": 3, "seeds_per_run": 3}).jobs()
+    outcomes = run_sweep(more, out, LocalPool)
+    assert all(path.stat().st_mtime_ns == then for path, then in before.items())
+    assert [end.status for end in outcomes.values()] == ["finished"] * 6
+    new = [name for name in outcomes if name not in {path.parent.name for path in before}]
+    assert ["_seed2_" in name for name in new] == [True, True]
+    found = {(r["discount"], r["seed"]) for r in collect(out)}
+    assert found == {(discount, seed) for discount in (0.5, 0.9) for seed in range(3)}
+
+
 def test_one_sweep_is_not_driven_twice_at_once(undisturbed):
     out, _ = undisturbed
     with locked(out), pytest.raises(UmdqnError, match="another process is training in"):
@@ -193,6 +256,11 @@ def test_an_unreachable_cluster_is_one_line(tmp_path, capsys):
         printed = capsys.readouterr().err
         assert f"--ray {address}: cannot reach a Ray cluster" in printed
         assert "Traceback" not in printed
+    for address in ("", "ray://127.0.0.1:1"):
+        assert main([*arguments, "--ray", address]) == 1
+        assert f"ray = {address!r} is not allowed: local, auto, or" in capsys.readouterr().err
+    # What never ran stands in nobody's way.
+    assert not (tmp_path / "out" / "sweep.json").exists()
     assert main([*arguments, "--ray", "local", "--workers", "2"]) == 1
     assert "the Ray cluster knows how many it has" in capsys.readouterr().err
 
@@ -217,5 +285,5 @@ def test_a_sweep_on_ray_is_the_same_sweep(undisturbed, tmp_path):
     names = sorted(path.name for path in (first / "runs").iterdir())
     assert sorted(path.name for path in (out / "runs").iterdir()) == names
     for name in names:
-        ours, theirs = (RunDirectory(at.run(name)).metrics_path for at in (place, other))
+        ours, theirs = (RunDirectory(at.run(name)).records.path for at in (place, other))
         assert ours.read_bytes() == theirs.read_bytes()

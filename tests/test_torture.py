@@ -12,13 +12,14 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
 from umdqn.agents import ALGORITHMS
-from umdqn.runs import Callback, RunDirectory, configure, load, resume, train_config
+from umdqn.runs import RunDirectory, configure, load, resume, train_config
 from umdqn.runs.fields import to_dict
 from umdqn.sweeps import LocalPool, collect, run_sweep, sweep_of, write_results
 from umdqn.types import UmdqnError
@@ -27,42 +28,48 @@ from witness import SMALL, children, digest, options
 pytestmark = [pytest.mark.torture, pytest.mark.filterwarnings("ignore::umdqn.types.Notice")]
 
 KILLS = 20
-OFTEN = SMALL | {"steps": 1_500, "evaluation.every": 300, "checkpoint_every": 100, "chunk": 50}
-
-
-class StopAtOnce(Callback):
-    """Leaves a run with its first checkpoint and nothing else."""
-
-    def on_checkpoint(self, step, path):
-        raise KeyboardInterrupt
+KILLED = Path(__file__).with_name("killed.py")
+# So long that no run ends before it was killed often enough.
+OFTEN = SMALL | {"steps": 6_000, "evaluation.every": 300, "checkpoint_every": 100, "chunk": 50}
 
 
 @pytest.mark.parametrize("agent", ALGORITHMS)
 def test_kill_at_random_moments(agent, tmp_path):
-    """Twenty times, anywhere: while compiling, training, evaluating, writing."""
+    """Twenty times: ten while files are written, ten anywhere from the first import on."""
     config = configure("grid-world", agent, overrides=OFTEN)
     whole = train_config(config, tmp_path / "whole")
     path = tmp_path / "killed"
     random = np.random.default_rng(0)
-    with pytest.raises(KeyboardInterrupt):
-        train_config(config, path, [StopAtOnce()])
-    command = [sys.executable, "-m", "umdqn.cli", "train", "--resume", str(path)]
-    for _ in range(KILLS):
-        process = _start(command)
-        before = load(path).step
-        deadline = time.monotonic() + random.uniform(2, 20)
-        while process.poll() is None and time.monotonic() < deadline:
-            newest = RunDirectory(path).checkpoints.steps()[-1]
-            if newest > before + 100 * int(random.integers(0, 2)):
-                # Somewhere in the next chunks, often within a checkpoint.
-                time.sleep(random.uniform(0, 0.15))
-                break
-            time.sleep(0.005)
-        process.kill()
-        process.wait()
+    command = ["train", "grid-world", agent, "--out", str(path), *options(OFTEN)]
+    for kill in range(KILLS):
+        if kill % 2:
+            _kill_later(command, path, random)
+        else:
+            # A checkpoint is some twenty touches; those of the first start make the directory.
+            touches = str(random.integers(1, 40))
+            process = _start([sys.executable, str(KILLED), touches, *command])
+            assert process.wait(timeout=300) == -signal.SIGKILL
+        if RunDirectory(path).vacant():
+            continue
+        assert RunDirectory(path).read_manifest()[2]["status"] == "running"
+        command = ["train", "--resume", str(path)]
     end = resume(path)
     assert end.step == config.steps
     assert digest(end) == digest(whole)
+
+
+def _kill_later(command, path, random):
+    """Some time after the start, or soon after a new checkpoint; the run has not ended by then."""
+    process = _start([sys.executable, "-m", "umdqn.cli", *command])
+    before = len(RunDirectory(path).checkpoints.steps())
+    deadline = time.monotonic() + random.uniform(1, 12)
+    while time.monotonic() < deadline:
+        if len(RunDirectory(path).checkpoints.steps()) > before:
+            time.sleep(random.uniform(0, 0.1))
+            break
+        time.sleep(0.005)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
 
 
 def mutate(data, random, other):
@@ -199,21 +206,32 @@ def _start(command):
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+def _until(condition, driver):
+    """Wait for something that the driver brings about."""
+    deadline = time.monotonic() + 600
+    while not condition():
+        assert time.monotonic() < deadline
+        assert driver.poll() is None
+        time.sleep(0.05)
+
+
 def test_forty_runs_with_ten_kills(forty, tmp_path):
     """Workers and drivers in turn."""
     out = tmp_path / "out"
-    random = np.random.default_rng(0)
     command = _command(out)
     driver = _start(command)
     for kill in range(10):
-        time.sleep(random.uniform(5, 15))
+        # Three runs after the last kill, so that there is something left to kill at the tenth.
+        done = len(list(out.glob("runs/*/metrics.csv")))
+        _until(lambda done=done: len(list(out.glob("runs/*/metrics.csv"))) >= done + 3, driver)
         if kill % 2:
             driver.kill()
-            driver.wait()
+            assert driver.wait() == -signal.SIGKILL
             driver = _start(command)
-            continue
-        if found := children(out):
-            os.kill(found[0], signal.SIGKILL)
+        else:
+            _until(lambda: children(out), driver)
+            os.kill(children(out)[0], signal.SIGKILL)
+    assert len(collect(out)) < 40 * 2
     assert driver.wait(timeout=1_200) == 0
     assert [path.read_bytes() for path in write_results(out)] == forty
     assert len(collect(out)) == 40 * 2
@@ -229,11 +247,7 @@ def test_forty_runs_on_two_nodes_of_which_one_goes(forty, tmp_path):
     try:
         out = tmp_path / "out"
         driver = _start(_command(out, "--ray", cluster.address))
-        deadline = time.monotonic() + 600
-        while len(list(out.glob("runs/*/metrics.csv"))) < 10:
-            assert time.monotonic() < deadline
-            assert driver.poll() is None
-            time.sleep(0.5)
+        _until(lambda: len(list(out.glob("runs/*/metrics.csv"))) >= 10, driver)
         cluster.remove_node(second, allow_graceful=False)
         assert driver.wait(timeout=1_200) == 0
     finally:

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn, get_args, get_origin
@@ -80,6 +80,27 @@ def _parser() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
         return sub
 
     _add_train(command("train", "Train an agent; writes a run directory."))
+    _add_readers(command)
+    study = command("study", "Train and compare many agents: how true are their laws?")
+    study.add_argument("name", choices=["laws"], metavar="NAME", help="laws")
+    study.add_argument("--out", required=True, type=Path, help="directory; what is there is kept")
+    study.add_argument("--seeds", default="5", help="seeds (default 5)")
+    study.add_argument("--steps", help="steps a seed (default: those of the study)")
+    study.add_argument("--only", nargs="+", metavar="SECTION", help="sections (default: all)")
+    _add_sweep(command("sweep", "Train many runs: environments x agents x fields x seeds."))
+    compare = command("compare", "Curves and statistics of the algorithms of sweeps and runs.")
+    compare.add_argument(
+        "paths", nargs="+", type=Path, metavar="PATH", help="sweeps, runs, or results.csv of sweeps"
+    )
+    compare.add_argument("--out", required=True, type=Path, help="directory for the report")
+    _add_reproduce(command("reproduce", "Make the figures and tables of the paper."))
+    command("agents", "List the agents.")
+    command("envs", "List the environments.")
+    return parser, dict(subparsers.choices)
+
+
+def _add_readers(command: Callable[[str, str], argparse.ArgumentParser]) -> None:
+    """The commands that read one run."""
     evaluate = command("evaluate", "Play episodes with the agents of a run.")
     accuracy = command("accuracy", "Distance of learned laws to the exact ones.")
     laws = command("laws", "Draw the laws of all actions in a state.")
@@ -98,27 +119,16 @@ def _parser() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
     watch.add_argument("--out", required=True, type=Path, help="animation to write (.gif)")
     watch.add_argument("--seed", help="seed whose policy plays (default: the first)")
     watch.add_argument("--steps", default="1000", help="most steps (default 1000)")
-    study = command("study", "Train and compare many agents: how true are their laws?")
-    study.add_argument("name", choices=["laws"], metavar="NAME", help="laws")
-    study.add_argument("--out", required=True, type=Path, help="directory; what is there is kept")
-    study.add_argument("--seeds", default="5", help="seeds (default 5)")
-    study.add_argument("--steps", help="steps a seed (default: those of the study)")
-    study.add_argument("--only", nargs="+", metavar="SECTION", help="sections (default: all)")
-    _add_sweep(command("sweep", "Train many runs: environments x agents x fields x seeds."))
-    compare = command("compare", "Curves and statistics of the algorithms of sweeps and runs.")
-    compare.add_argument("paths", nargs="+", type=Path, metavar="DIR", help="sweeps or runs")
-    compare.add_argument("--out", required=True, type=Path, help="directory for the report")
-    reproduce = command("reproduce", "Make the figures and tables of the paper.")
-    reproduce.add_argument(
+
+
+def _add_reproduce(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
         "names", nargs="*", metavar="NAME", help="laws, laws-baselines, curves, comparison"
     )
-    reproduce.add_argument("--scale", default="smoke", help="smoke (default), short or paper")
-    reproduce.add_argument("--env", nargs="+", default=[], help="some environments only")
-    reproduce.add_argument("--out", required=True, type=Path, help="directory; nothing is redone")
-    _add_workers(reproduce)
-    command("agents", "List the agents.")
-    command("envs", "List the environments.")
-    return parser, dict(subparsers.choices)
+    parser.add_argument("--scale", default="smoke", help="smoke (default), short or paper")
+    parser.add_argument("--env", nargs="+", default=[], help="some environments only")
+    parser.add_argument("--out", required=True, type=Path, help="directory; nothing is redone")
+    _add_workers(parser)
 
 
 def _add_sweep(parser: argparse.ArgumentParser) -> None:

@@ -19,14 +19,23 @@ def sweep(options: argparse.Namespace) -> None:
     from umdqn.analysis import summary_table
     from umdqn.sweeps import collect, write_results
 
-    jobs = _sweep_of(options).jobs()
-    with _complaints(_run(jobs, options.out, options), len(jobs)):
+    with _complaints(_run(_jobs(options), options.out, options)):
         written = write_results(options.out)
         records = collect(options.out)
         if records:
             print_table(*summary_table(records))
         for path in written:
             print(path)
+
+
+def _jobs(options: argparse.Namespace) -> list[Any]:
+    """What is to be trained; a mistake is told with the file that it is in."""
+    try:
+        return _sweep_of(options).jobs()
+    except UmdqnError as error:
+        if options.file is None or str(options.file) in str(error):
+            raise
+        raise UmdqnError(f"{options.file}: {error}") from error
 
 
 def _sweep_of(options: argparse.Namespace) -> Any:
@@ -65,24 +74,30 @@ def compare(options: argparse.Namespace) -> None:
 def reproduce(options: argparse.Namespace) -> None:
     """Make the paper's figures."""
     from umdqn.analysis import Reproduction, hours
+    from umdqn.loops import available_cores
 
     made = Reproduction(options.out, options.scale, options.names, options.env)
     jobs, left = made.jobs, made.left()
-    workers = None if options.workers is None else _workers(options)
-    where = "on as many cores of a cluster" if options.ray else "on this machine"
+    cores = available_cores() if options.workers is None else _workers(options)
     print(
-        f"{len(left)} of {len(jobs)} trainings are left, about {hours(left, workers):.1f} hours "
-        f"{where} if its cores are as fast as the one whose rates are known "
+        f"{len(left)} of {len(jobs)} trainings are left, about {_span(hours(left, cores))} on "
+        f"{cores} cores if they are as fast as the one whose rates are known "
         "(umdqn/analysis/rates.json)",
         file=sys.stderr,
     )
-    with _complaints(_run(jobs, made.sweep, options), len(jobs)):
+    made.claim()
+    with _complaints(_run(jobs, made.sweep, options)):
         for path in made.write():
             print(path)
 
 
-def _run(jobs: list[Any], root: Path, options: argparse.Namespace) -> dict[str, str]:
-    """Do the jobs where the options say; why some failed."""
+def _span(hours: float) -> str:
+    """A length of time in words."""
+    return f"{hours:.1f} hours" if hours >= 1 else f"{max(hours * 60, 1):.0f} min"
+
+
+def _run(jobs: list[Any], root: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Do the jobs where the options say; how each ended."""
     from umdqn.progress import SweepDisplay
     from umdqn.sweeps import run_sweep
 
@@ -90,7 +105,7 @@ def _run(jobs: list[Any], root: Path, options: argparse.Namespace) -> dict[str, 
         outcomes = run_sweep(jobs, root, _pool(options), display.show)
     for note, count in Counter(note for end in outcomes.values() for note in end.notes).items():
         notice(note if count == 1 else f"{note} ({count} runs)")
-    return {name: end.reason for name, end in outcomes.items() if end.status != "finished"}
+    return outcomes
 
 
 def _workers(options: argparse.Namespace) -> int:
@@ -105,7 +120,7 @@ def _pool(options: argparse.Namespace) -> Callable[[Path], Any]:
     from umdqn.sweeps import LocalPool, RayPool
 
     workers = None if options.workers is None else _workers(options)
-    if options.ray:
+    if options.ray is not None:
         both = workers is None
         check(both, "workers", workers, "the Ray cluster knows how many it has (--ray)")
         return lambda root: RayPool(root, options.ray)
@@ -113,12 +128,13 @@ def _pool(options: argparse.Namespace) -> Callable[[Path], Any]:
 
 
 @contextmanager
-def _complaints(failures: dict[str, str], jobs: int) -> Iterator[None]:
+def _complaints(outcomes: dict[str, Any]) -> Iterator[None]:
     """Report what there is; then, whatever happens, say what failed."""
     complaint = None
+    failures = {name: end.reason for name, end in outcomes.items() if end.status != "finished"}
     if failures:
         listed = "; ".join(f"{name} ({reason})" for name, reason in failures.items())
-        complaint = UmdqnError(f"{len(failures)} of {jobs} runs failed: {listed}")
+        complaint = UmdqnError(f"{len(failures)} of {len(outcomes)} runs failed: {listed}")
     try:
         yield
     except UmdqnError as error:

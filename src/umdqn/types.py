@@ -60,9 +60,9 @@ def check(condition: bool, field: str, value: Any, allowed: str) -> None:
         raise InvalidField(field, value, allowed)
 
 
-def check_count(field: str, value: int, least: int = 1) -> None:
-    """Raise `InvalidField` unless `value` is a count that compiled programs can hold."""
-    check(least <= value < 2**31, field, value, f"at least {least} and below 2^31")
+def check_count(field: str, value: int, least: int = 1, most: int = 2**31 - 1) -> None:
+    """Raise `InvalidField` unless `value` is a count, by default one that programs can hold."""
+    check(least <= value <= most, field, value, f"from {least:,} to {most:,}")
 
 
 def one_line(error: BaseException) -> str:

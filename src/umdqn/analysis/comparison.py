@@ -40,10 +40,12 @@ def final_table(scores: Scores) -> tuple[list[str], list[list[str]]]:
         for name in (name for name in scores.algorithms if task in scores.raw[name]):
             returns = scores.final(name, task)[:, None]
             shown = estimate(returns, mean) if len(returns) > 1 else f"{returns.mean():.3f}"
-            rows.append(
-                [task, name, str(len(returns)), str(shown), f"{scores.fall(name, task):.3f}"]
-            )
-    return ["env", "algorithm", "seeds", "final return [95% interval]", "fall"], rows
+            best, step = scores.best(name, task)
+            fall = f"{scores.fall(name, task):.3f}"
+            row = [task, name, str(len(returns)), str(shown), f"{best:.3f} at {step:,}", fall]
+            rows.append(row)
+    columns = ["seeds", "final return [95% interval]", "best evaluation", "fall"]
+    return ["env", "algorithm", *columns], rows
 
 
 class Scores(NamedTuple):
@@ -79,6 +81,17 @@ class Scores(NamedTuple):
         lost = np.maximum.accumulate(returns, axis=1) - returns
         everything = np.concatenate([of[task].ravel() for of in self.raw.values() if task in of])
         return float(lost[:, returns.shape[1] // 2 :].mean() / max(np.ptp(everything), 1e-12))
+
+    def best(self, algorithm: str, task: str) -> tuple[float, int]:
+        """The best evaluation of all runs together, and its step: the first on a tie."""
+        means = self.raw[algorithm][task].mean(axis=0)
+        return float(means.max()), int(self.steps[task][means.argmax()])
+
+    @property
+    def uneven(self) -> bool:
+        """Whether an algorithm has more runs on some of the common tasks than on others."""
+        counts = [{len(of[task]) for task in self.common} for of in self.raw.values()]
+        return any(len(of) > 1 for of in counts)
 
     def bounds(self, task: str) -> tuple[float, float]:
         """Returns that count as 0 and as 1: the worst and the best final one of any run.

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from umdqn.runs.files import write_bytes, write_json
+from umdqn.runs.files import read_sealed, write_bytes, write_json, write_sealed
+from umdqn.types import UmdqnError
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
@@ -56,6 +57,22 @@ class Section(NamedTuple):
 
     title: str
     parts: Sequence[str | Table | Picture]
+
+
+def claim(out: Path, kind: str) -> None:
+    """Take a directory for a report of some kind; one that holds anything else is left alone."""
+    mark = out / "report.json"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        vacant = not any(out.iterdir())
+    except OSError as error:
+        raise UmdqnError(f"--out {out}: cannot make it: {error.strerror}") from error
+    if vacant:
+        write_sealed(mark, {"kind": kind})
+    elif not mark.is_file():
+        raise UmdqnError(f"--out {out}: not empty, and not a report")
+    elif (found := read_sealed(mark).get("kind")) != kind:
+        raise UmdqnError(f"--out {out} holds a {found}, not a {kind}: give another --out")
 
 
 def write_tables(path: Path, sections: Sequence[Section]) -> None:

@@ -10,14 +10,21 @@ from typing import Any
 
 from umdqn.analysis.accuracy import FIGURE_STATE, truth
 from umdqn.analysis.figures import laws_figure
-from umdqn.analysis.pages import Section, Table, write_html, write_markdown, write_tables
+from umdqn.analysis.pages import (
+    Section,
+    Table,
+    claim,
+    write_html,
+    write_markdown,
+    write_tables,
+)
 from umdqn.analysis.reports import accuracy_report
 from umdqn.analysis.scales import BASELINES, SCALES, UMDQN, jobs_of
 from umdqn.analysis.sections import comparison_section, curves_section, picture
 from umdqn.envs.grid_world import STATES
 from umdqn.runs import RunDirectory, load
 from umdqn.runs.fields import to_dict
-from umdqn.runs.files import write_json
+from umdqn.runs.files import write_csv
 from umdqn.sweeps import Job, Place, collect
 from umdqn.types import UmdqnError, unknown
 
@@ -68,6 +75,10 @@ class Reproduction:
             found |= {job.name: job for job in jobs_of(self.scale, *needs[name])}
         return list(found.values())
 
+    def claim(self) -> None:
+        """Take the directory; one of another scale, or with anything else in it, is left alone."""
+        claim(self.out, f"reproduction at scale {self.scale}")
+
     def write(self) -> list[Path]:
         """Draw everything that there are results for; the reports written."""
         draw: dict[str, Callable[[], Section | None]] = {
@@ -79,9 +90,8 @@ class Reproduction:
         drawn = [draw[name]() for name in self.names]
         sections = [Section("What was run", [*self._account()]), *filter(None, drawn)]
         title = f"Distributional RL with UMNN: the paper's study at scale {self.scale}"
-        records = collect(self.sweep)
-        write_json(self.out / "results.json", records)
-        names = ("report.md", "report.html", "tables.json", "results.json")
+        write_csv(self.out / "results.csv", self._records((*UMDQN, *BASELINES)))
+        names = ("report.md", "report.html", "tables.json", "results.csv")
         written = [self.out / name for name in names]
         write_markdown(written[0], title, sections)
         write_html(written[1], title, sections, self._details())
@@ -102,7 +112,11 @@ class Reproduction:
         if not manifests:
             raise UmdqnError(f"{self.sweep} holds no finished runs")
         seconds = sum(manifest.get("seconds", 0.0) for manifest in manifests)
-        versions = ", ".join(f"{name} {v}" for name, v in manifests[0]["versions"].items())
+        sets = [
+            ", ".join(f"{name} {v}" for name, v in manifest["versions"].items())
+            for manifest in manifests
+        ]
+        versions = "; others with ".join(dict.fromkeys(sets))
         rows = [_job_row(job, manifest) for job, manifest in zip(jobs, manifests, strict=True)]
         header = ["environment", "agent", "preset", "steps", "seeds", "seconds"]
         return [

@@ -95,15 +95,20 @@ def jobs_of(scale: str, envs: Iterable[str], agents: Iterable[str]) -> list[Job]
 
 @cache
 def rates() -> dict[str, dict[str, float]]:
-    """Steps a second of one seed on one core, by family and agent, as once measured."""
+    """Steps a second of one seed on one core, by family and agent, as once measured.
+
+    An environment that is unlike its family stands there by its own name.
+    """
     text = files("umdqn.analysis").joinpath("rates.json").read_text()
     return json.loads(text)["steps_per_second"]
 
 
 def seconds(config: Config) -> float:
     """About how long a run takes on one core of the machine that the rates are from."""
-    family = rates().get(config.environment().spec.family, rates()["classic-control"])
-    work = config.steps * config.seeds / family.get(config.agent, min(family.values()))
+    known = rates()
+    family = known.get(config.environment().spec.family, known["classic-control"])
+    alike = known.get(config.env, family)
+    work = config.steps * config.seeds / alike.get(config.agent, min(alike.values()))
     # The rates are those of the paper's batches and updates.
     work *= (config.replay.batch_size / 32) ** 0.7
     usual = 4 if config.environment().spec.family in ("minatar", "atari") else 1

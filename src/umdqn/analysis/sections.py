@@ -20,6 +20,7 @@ from umdqn.analysis.pages import (
     Picture,
     Section,
     Table,
+    claim,
     write_html,
     write_markdown,
     write_tables,
@@ -58,9 +59,10 @@ def comparison_section(
         ),
         "At the end:",
         Table(*summary_table(records)),
-        "Over the last fifth of the evaluations, which is what counts as final return below. The "
-        "fall is how far runs are below their best so far, on average over the second half of "
-        "training, as a share of the range of all evaluations on an environment.",
+        "The final return is the mean over the last fifth of the evaluations. The best evaluation "
+        "is that of all seeds together, at its step. The fall is how far runs are below their best "
+        "so far, on average over the second half of training, as a share of the range of all "
+        "evaluations on an environment.",
         Table(*final_table(scores)),
     ]
     if len(scores.algorithms) > 1 and scores.common:
@@ -70,7 +72,7 @@ def comparison_section(
 
 def _together(
     scores: Scores, out: Path, ours: Sequence[str], others: Sequence[str]
-) -> list[Table | Picture]:
+) -> list[str | Table | Picture]:
     """What can be said over all environments that every algorithm was tried on."""
     aggregates = scores.aggregates()
     ranks = sorted(scores.ranks().items(), key=lambda item: sum(item[1].values()))
@@ -81,6 +83,7 @@ def _together(
     rows = [[name, *map(str, values.values())] for name, values in aggregates.items()]
     where = ", ".join(scores.common)
     return [
+        _runs_that_count(scores),
         Table(["rank", *scores.common, "mean"], rank_rows),
         picture(
             out,
@@ -104,6 +107,18 @@ def _together(
     ]
 
 
+def _runs_that_count(scores: Scores) -> str:
+    """How many runs the statistics over environments are of."""
+    counts = {name: len(scores.normalised(name)) for name in scores.algorithms}
+    shown = ", ".join(f"{name} {count}" for name, count in counts.items())
+    if len(set(counts.values())) == 1 and not scores.uneven:
+        shown = f"all {counts.popitem()[1]}"
+    where = ", ".join(scores.common)
+    return (
+        f"On the environments that all were tried on ({where}). Runs that count on each: {shown}."
+    )
+
+
 def _curve_caption(scores: Scores) -> str:
     runs = {len(of) for tasks in scores.raw.values() for of in tasks.values()}
     if runs == {1}:
@@ -118,6 +133,7 @@ def _curve_caption(scores: Scores) -> str:
 def write_comparison(records: Sequence[Record], out: Path) -> list[Path]:
     """A report of the records of any sweep; the files written."""
     names = scores_of(records).algorithms
+    claim(out, "comparison")
     section = comparison_section(records, out, names, names)
     title = "Comparison of algorithms"
     written = [out / name for name in ("report.md", "report.html", "tables.json")]

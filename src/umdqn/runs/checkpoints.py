@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -170,9 +170,13 @@ class Checkpoints:
 
     def forget_after(self, step: int) -> None:
         """Drop newer checkpoints, which could not be read."""
-        for later in [s for s in self.steps() if s > step]:
-            self._index_path(later).unlink(missing_ok=True)
-            self.agent_path(later).unlink(missing_ok=True)
+        self.forget(later for later in self.steps() if later > step)
+
+    def forget(self, steps: Iterable[int]) -> None:
+        """Drop checkpoints: first what says that they are there."""
+        for step in steps:
+            for path in (self._index_path(step), self._loop_path(step), self.agent_path(step)):
+                path.unlink(missing_ok=True)
 
     def clean(self, keep: int) -> None:
         """Drop what a crash left behind: files that no index knows."""
@@ -252,12 +256,21 @@ class Checkpoints:
         return self._newest(lambda step: self.agents(step, like))
 
     def newest_whole(
-        self, like: Mapping[int, PyTree]
+        self, like: Mapping[int, PyTree], check: Callable[[dict[str, Any]], object]
     ) -> tuple[int, tuple[dict[int, Restored], dict[str, Any]]]:
-        """The newest checkpoint that can be resumed from; says so if a newer one cannot."""
-        return self._newest(lambda step: self.restore(step, like))
+        """The newest checkpoint that can be resumed from; says so if a newer one cannot.
 
-    def _newest(self, read: Any) -> tuple[int, Any]:
+        `check` sees what the trainer had saved with it, and raises if that is not to be had.
+        """
+
+        def read(step: int) -> tuple[dict[int, Restored], dict[str, Any]]:
+            restored, trainer = self.restore(step, like)
+            check(trainer)
+            return restored, trainer
+
+        return self._newest(read)
+
+    def _newest(self, read: Callable[[int], Any]) -> tuple[int, Any]:
         steps = self.steps()
         if not steps:
             raise UmdqnError(f"{self._run} has no checkpoint yet")

@@ -19,6 +19,9 @@ from umdqn.runs.fields import CHOICES, leaves, name_of, override, read_number
 from umdqn.runs.presets import PRESETS
 from umdqn.types import Domain, EnvSpec, UmdqnError, check, check_count, unknown
 
+MOST_SEEDS = 10_000
+"""Seeds of one run or of one point of a sweep."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
@@ -92,7 +95,6 @@ class Config:
         check(0 <= self.discount < 1, "discount", self.discount, "from 0 to below 1")
         for field in (
             "steps",
-            "seeds",
             "update_every",
             "target_every",
             "checkpoint_every",
@@ -101,6 +103,7 @@ class Config:
             "num_envs",
         ):
             check_count(field, getattr(self, field))
+        check_count("seeds", self.seeds, most=MOST_SEEDS)
         check(0 <= self.seed <= 2**32 - self.seeds, "seed", self.seed, "seeds from 0 to 2^32 - 1")
         check(
             len(self.torso) > 0 and min(self.torso) > 0, "torso", self.torso, "widths of at least 1"

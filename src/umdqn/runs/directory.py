@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import json
 import os
 import platform
 import re
@@ -17,7 +16,8 @@ from umdqn.loops import peak_memory
 from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.config import Config
 from umdqn.runs.fields import from_dict, to_dict
-from umdqn.runs.files import is_temporary, locked, read_json, read_sealed, write_csv, write_sealed
+from umdqn.runs.files import is_temporary, locked, read_json, read_sealed, write_sealed
+from umdqn.runs.records import Mark, Record, Records
 from umdqn.types import EnvSpec, UmdqnError
 
 FORMAT = "umdqn-run"
@@ -27,6 +27,8 @@ PROMISES = {
     False: "bit for bit, if the environment's seeds determine it",
 }
 """What resuming a run promises, by whether its environment is compiled."""
+MOST_OLDER = 64
+"""Checkpoints too old to be resumed from, of which what was learned is kept."""
 _PACKAGES = ("umdqn", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium")
 
 
@@ -41,14 +43,11 @@ class RunDirectory:
     def __init__(self, path: Path):
         self.path = path
         self.checkpoints = Checkpoints(path)
+        self.records = Records(path)
 
     @property
     def manifest_path(self) -> Path:
         return self.path / "manifest.json"
-
-    @property
-    def metrics_path(self) -> Path:
-        return self.path / "metrics.jsonl"
 
     @classmethod
     def claim(cls, config: Config, out: Path | None) -> RunDirectory:
@@ -64,7 +63,7 @@ class RunDirectory:
         try:
             self.checkpoints.make()
             self.checkpoints.clean(config.checkpoint_keep)
-            self.metrics_path.touch()
+            self.records.path.touch()
         except OSError as error:
             raise UmdqnError(f"cannot write in {self.path}: {error.strerror}") from error
         self.write_manifest(config, status="running", step=0)
@@ -109,6 +108,7 @@ class RunDirectory:
             "peak_memory": peak_memory(),
             "seeds": list(config.all_seeds),
             "config": to_dict(config),
+            "metrics": self.records.mark(),
             "resume": PROMISES[config.compiled],
             "environment": to_dict(config.environment().spec),
             "versions": versions(),
@@ -131,9 +131,16 @@ class RunDirectory:
             )
         manifest = read_sealed(self.manifest_path)
         try:
+            _check_manifest(manifest)
             config = from_dict(Config, manifest["config"])
             return config, from_dict(EnvSpec, manifest["environment"]), manifest
         except (KeyError, TypeError, AttributeError, ValueError, UmdqnError) as error:
+            writer = manifest.get("versions")
+            known = writer.get("umdqn") if isinstance(writer, dict) else None
+            if isinstance(known, str) and known != version("umdqn"):
+                raise UmdqnError(
+                    f"{self.path} was written by umdqn {known}, not {version('umdqn')}: {error}"
+                ) from error
             raise UmdqnError(f"{self.manifest_path} is corrupt: {error}") from error
 
     def finished(self, config: Config) -> bool:
@@ -144,60 +151,56 @@ class RunDirectory:
             return False
         return found == config and manifest["status"] == "finished"
 
-    def append_metrics(self, record: dict[str, Any]) -> None:
-        """Add one line of metrics."""
-        try:
-            with self.metrics_path.open("a") as file:
-                file.write(json.dumps(record) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise UmdqnError(f"cannot write {self.metrics_path}: {error.strerror}") from error
-
-    def read_metrics(self) -> list[dict[str, Any]]:
-        """All metrics so far; a last line cut short by a crash is left out."""
-        try:
-            lines = self.metrics_path.read_text().splitlines()
-        except OSError as error:
-            raise UmdqnError(f"cannot read {self.metrics_path}: {error.strerror}") from error
-        records = []
-        for number, line in enumerate(lines, start=1):
-            try:
-                records.append(json.loads(line))
-            except ValueError:
-                if number < len(lines):
-                    raise UmdqnError(f"{self.metrics_path} is corrupt: line {number}") from None
-        return records
+    def read_metrics(self) -> list[Record]:
+        """All metrics so far, if those that the manifest knows are what was written."""
+        *_, manifest = self.read_manifest()
+        mark = manifest.get("metrics")
+        return self.records.read(mark and Mark(*mark))
 
     def best_steps(self, seeds: Iterable[int]) -> dict[int, int]:
         """The kept checkpoint with the largest mean return, by seed; the latest on a tie."""
         kept = set(self.checkpoints.steps())
         best: dict[int, tuple[float, int]] = {}
+        for record in self.read_metrics():
+            if record["step"] in kept:
+                found = (record["return_mean"], record["step"])
+                best[record["seed"]] = max(best.get(record["seed"], found), found)
         try:
-            for record in self.read_metrics():
-                if record["step"] in kept:
-                    found = (record["return_mean"], record["step"])
-                    best[record["seed"]] = max(best.get(record["seed"], found), found)
             return {seed: best[seed][1] for seed in seeds}
-        except (KeyError, TypeError):
-            raise UmdqnError(f"{self.metrics_path} has no evaluation at a checkpoint") from None
+        except KeyError:
+            raise UmdqnError(f"{self.records.path} has no evaluation at a checkpoint") from None
 
-    def write_table(self) -> None:
-        """Write the metrics once more, as a table for spreadsheets."""
-        write_csv(self.path / "metrics.csv", self.read_metrics(), ("step", "seed"))
-
-    def cut_metrics(self, size: int) -> None:
-        """Forget what was written after the first `size` bytes."""
-        try:
-            if self.metrics_path.stat().st_size < size:
-                raise UmdqnError(f"{self.metrics_path} is corrupt: it lacks what was written")
-            os.truncate(self.metrics_path, size)
-        except OSError as error:
-            raise UmdqnError(f"cannot write {self.metrics_path}: {error.strerror}") from error
+    def thin(self, config: Config) -> None:
+        """Of many old checkpoints drop every second one, but never a seed's best."""
+        older = self.checkpoints.steps()[: -config.checkpoint_keep]
+        if len(older) <= MOST_OLDER:
+            return
+        best: set[int] = set()
+        with contextlib.suppress(UmdqnError):
+            best = set(self.best_steps(config.all_seeds).values())
+        self.checkpoints.forget(set(older[1::2]) - best)
 
     def locked(self) -> contextlib.AbstractContextManager[None]:
         """Train in this directory alone."""
         return locked(self.path)
+
+
+def _check_manifest(manifest: dict[str, Any]) -> None:
+    """Refuse a manifest that does not say what others rely on."""
+    needed: dict[str, type | tuple[type, ...]] = {
+        "status": str,
+        "step": int,
+        "seconds": (int, float),
+        "versions": dict,
+        "config": dict,
+        "environment": dict,
+    }
+    for name, kind in needed.items():
+        if not isinstance(manifest.get(name), kind):
+            raise UmdqnError(f"{name} is {manifest.get(name)!r}")
+    mark = manifest.get("metrics")
+    if mark is not None and list(map(type, mark)) != [int, str]:
+        raise UmdqnError(f"metrics is {mark!r}")
 
 
 def _left_by_a_start(path: Path) -> bool:

@@ -170,6 +170,7 @@ def _read(field: str, hint: Any, value: Any) -> Any:
 def read_number(field: str, kind: type, value: Any) -> Any:
     """An integer or a finite number; `1e5` is an integer too."""
     meant = {int: "a whole number", float: "a number"}[kind]
+    check(not isinstance(value, bool), field, value, f"must be {meant}")
     try:
         number = float(value)
     except (TypeError, ValueError):

@@ -16,11 +16,13 @@ from umdqn.runs.callbacks import Callback, Report
 from umdqn.runs.config import Config
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.policy import evaluate_params
+from umdqn.runs.records import Mark
 from umdqn.types import UmdqnError, notice
 
 # Returns outside of the domain, and memory, that are worth a word.
 _MUCH_OUTSIDE = 0.01
 _MUCH_MEMORY = 100_000_000
+_BEGINNING = Mark(0, None)
 
 
 class Interrupted(UmdqnError):
@@ -85,10 +87,13 @@ class Trainer:
         if manifest["step"] == 0 and not checkpoints.steps():
             # It ended before its first checkpoint: there is only the beginning to go on from.
             checkpoints.make()
-            self.directory.cut_metrics(0)
+            self.directory.records.cut(_BEGINNING)
             checkpoints.clean(self.config.checkpoint_keep)
             return
-        self.step, (restored, trainer) = checkpoints.newest_whole(likes)
+        records = self.directory.records
+        self.step, (restored, trainer) = checkpoints.newest_whole(
+            likes, lambda saved: records.check(_mark(saved))
+        )
         self._begun -= manifest.get("seconds", 0.0)
         self.lanes.restore(list(restored.values()), str(checkpoints.agent_path(self.step)))
         self.score = trainer["score"]
@@ -96,9 +101,11 @@ class Trainer:
             int(seed): Progress(*(np.asarray(number, kind) for number, kind in values))
             for seed, values in trainer["losses"].items()
         }
-        self.directory.cut_metrics(trainer["metrics_bytes"])
+        records.cut(_mark(trainer))
         checkpoints.forget_after(self.step)
         checkpoints.clean(self.config.checkpoint_keep)
+        # From here on the run is no longer what it was, should it end before its next checkpoint.
+        self._write_manifest("running")
 
     def _run(self, interrupted: threading.Event) -> None:
         if self.step == 0:
@@ -167,7 +174,7 @@ class Trainer:
                     **_summary(self._losses.pop(seed)),
                 }
             )
-            self.directory.append_metrics(records[-1])
+            self.directory.records.append(records[-1])
         self.score = sum(record["return_mean"] for record in records) / len(records)
         self.warn_of_returns_outside(sum(outside) / len(outside))
         self.callback.on_evaluation(self.step, records)
@@ -195,17 +202,28 @@ class Trainer:
             str(seed): [(np.asarray(n).item(), np.asarray(n).dtype.name) for n in progress]
             for seed, progress in self._losses.items()
         }
+        written = self.directory.records.mark()
         trainer = {
             "score": self.score,
             "losses": losses,
-            "metrics_bytes": self.directory.metrics_path.stat().st_size,
+            "metrics_bytes": written.size,
+            "metrics_sha256": written.sha256,
         }
         keep = self.config.checkpoint_keep
         self.directory.checkpoints.save(self.step, snapshots, trainer, keep)
-        self.directory.write_table()
+        self.directory.thin(self.config)
+        self.directory.records.write_table()
+        self._write_manifest(status)
+        self.callback.on_checkpoint(self.step, self.directory.path)
+
+    def _write_manifest(self, status: str) -> None:
         seconds = time.monotonic() - self._begun
         self.directory.write_manifest(self.config, status, self.step, seconds)
-        self.callback.on_checkpoint(self.step, self.directory.path)
+
+
+def _mark(trainer: dict[str, Any]) -> Mark:
+    """Which metrics there were when a checkpoint was saved."""
+    return Mark(trainer["metrics_bytes"], trainer.get("metrics_sha256"))
 
 
 def _merge(first: Progress, second: Progress) -> Progress:

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from umdqn.runs import Interrupted, RunDirectory
-from umdqn.runs.files import locked, read_json, write_json
+from umdqn.runs.files import locked, read_json, read_sealed, write_sealed
 from umdqn.runs.interrupts import deferred_interrupt
 from umdqn.sweeps.plan import FORMAT, Job, joined
 from umdqn.sweeps.pools import MakePool, Pool
 from umdqn.sweeps.work import Outcome, Place
 from umdqn.types import UmdqnError
 
-_FORMAT_VERSION = 1
+_FORMAT_VERSION = 2
 _SECONDS_BETWEEN_LOOKS = 0.2
 # Losses of one job, without a new checkpoint in between, after which it is given up.
 _LOSSES = 5
@@ -49,40 +49,45 @@ def run_sweep(
     """
     _make(root)
     with locked(root):
-        before = read_plan(root) if (root / "sweep.json").exists() else []
-        together = [job.to_json() for job in joined(before, jobs, root)]
-        plan = {"format": FORMAT, "format_version": _FORMAT_VERSION, "jobs": together}
-        write_json(root / "sweep.json", plan)
         place = Place(root)
-        outcomes = {job.name: Outcome("finished") for job in jobs if place.finished(job)}
-        todo = [job for job in jobs if job.name not in outcomes]
-        for job in todo:
-            write_json(place.job(job.name), job.to_json())
+        before = read_plan(root) if place.plan.exists() else []
+        plan, wanted = joined(before, jobs, root, place.begun)
+        outcomes = {job.name: Outcome("finished") for job in wanted if place.finished(job)}
+        todo = [job for job in wanted if job.name not in outcomes]
         if todo:
+            # What cannot be driven is not planned either.
             pool = make_pool(root)
             try:
-                _Drive(jobs, place, pool, show, outcomes).run(todo)
+                _write_plan(place, plan, todo)
+                _Drive(wanted, place, pool, show, outcomes).run(todo)
             finally:
                 pool.close()
-        show(State({job.name: job for job in jobs}, {}, outcomes))
+        show(State({job.name: job for job in wanted}, {}, outcomes))
         return outcomes
+
+
+def _write_plan(place: Place, plan: Sequence[Job], todo: Sequence[Job]) -> None:
+    data = [job.to_json() for job in plan]
+    write_sealed(place.plan, {"format": FORMAT, "format_version": _FORMAT_VERSION, "jobs": data})
+    for job in todo:
+        write_sealed(place.job(job.name), job.to_json())
 
 
 def read_plan(root: Path) -> list[Job]:
     """The jobs of the sweep in a directory."""
-    path = root / "sweep.json"
+    path = Place(root).plan
     if not path.is_file():
-        raise UmdqnError(f"{root} is not a sweep: it has no sweep.json")
+        raise UmdqnError(f"{root} is not a sweep: it has no {path.name}")
     data = read_json(path)
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise UmdqnError(f"{path} does not describe a umdqn sweep")
     if data.get("format_version") != _FORMAT_VERSION:
         found = data.get("format_version")
         raise UmdqnError(f"{path} has format version {found!r}; this umdqn reads {_FORMAT_VERSION}")
-    try:
-        return [Job.from_json(job) for job in data["jobs"]]
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise UmdqnError(f"{path} is corrupt: {error!r}") from error
+    jobs = read_sealed(path).get("jobs")
+    if not isinstance(jobs, list):
+        raise UmdqnError(f"{path} is corrupt: it has no jobs")
+    return [Job.from_json(job, path) for job in jobs]
 
 
 def _make(root: Path) -> None:

@@ -8,11 +8,12 @@ import itertools
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from umdqn.runs import Config, configure
+from umdqn.runs.config import MOST_SEEDS
 from umdqn.runs.fields import from_dict, override, read_number, to_dict
 from umdqn.types import UmdqnError, check, check_count, unknown
 
@@ -36,7 +37,7 @@ class Sweep:
     """Fields that are the same everywhere."""
 
     def __post_init__(self) -> None:
-        check_count("seeds", self.seeds)
+        check_count("seeds", self.seeds, most=MOST_SEEDS)
         if self.seeds_per_run is not None:
             check_count("seeds_per_run", self.seeds_per_run)
         for name, values in self._all_axes().items():
@@ -103,9 +104,16 @@ class Job(NamedTuple):
         return {"name": self.name, "point": self.point, "config": to_dict(self.config)}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Job:
-        """The job of data."""
-        return cls(data["name"], data["point"], from_dict(Config, data["config"]))
+    def from_json(cls, data: Any, path: Path) -> Job:
+        """The job of data that was read from a file."""
+        try:
+            name, point = data["name"], data["point"]
+            # It becomes the name of a directory.
+            if not re.fullmatch(r"[\w.-]*\w", name) or not isinstance(point, dict):
+                raise ValueError(f"a job is called {name!r}")
+            return cls(name, point, from_dict(Config, data["config"]))
+        except (KeyError, TypeError, AttributeError, ValueError, UmdqnError) as error:
+            raise UmdqnError(f"{path} is corrupt: {error}") from error
 
 
 def read_sweep(path: Path) -> Sweep:
@@ -122,33 +130,56 @@ def read_sweep(path: Path) -> Sweep:
         raise UmdqnError(f"{path}: {error}") from error
 
 
-def joined(before: Sequence[Job], jobs: Sequence[Job], where: Path) -> list[Job]:
-    """The jobs of a sweep that goes on: those it had, and new ones.
+class Joined(NamedTuple):
+    """A sweep that goes on."""
 
-    More seeds of a point take the place of fewer; other settings of a point are another sweep.
+    plan: list[Job]
+    """All that it consists of: what it had, and what is new."""
+    wanted: list[Job]
+    """What this start asks for."""
+
+
+def joined(
+    before: Sequence[Job], jobs: Sequence[Job], where: Path, begun: Callable[[Job], bool]
+) -> Joined:
+    """What becomes of a sweep when more is asked of it.
+
+    Seeds that a job has begun with stay with it, and only the others get a new one. Other settings
+    of what has begun are another sweep; what has not begun gives way.
     """
-    names = {job.name for job in jobs}
-    kept = []
-    for old in before:
-        rivals = [job for job in jobs if job.point == old.point and _overlap(job, old)]
-        if old.name not in names and rivals:
-            same = all(_without_seeds(job.config) == _without_seeds(old.config) for job in rivals)
-            covered = set(old.config.all_seeds) <= {
-                s for job in rivals for s in job.config.all_seeds
-            }
-            if not same or not covered:
+    plan, wanted = list(before), []
+    for job in jobs:
+        rivals = [old for old in plan if old.point == job.point and _common(old, job)]
+        for old in rivals:
+            if not begun(old):
+                plan.remove(old)
+            elif _without_seeds(old.config) != _without_seeds(job.config):
                 raise UmdqnError(
-                    f"--out {where} holds {old.name} with other steps, fields or seeds: give "
-                    "another --out (`umdqn compare` takes several)"
+                    f"--out {where} holds {old.name} with other steps or fields: give another "
+                    "--out (`umdqn compare` takes several)"
                 )
-            continue
-        kept.append(old)
-    known = {job.name for job in kept}
-    return kept + [job for job in jobs if job.name not in known]
+        kept = [old for old in rivals if old in plan]
+        parts = _others(job, {seed for old in kept for seed in old.config.all_seeds})
+        plan += parts
+        wanted += [old for old in kept if old not in wanted] + parts
+    return Joined(plan, wanted)
 
 
-def _overlap(first: Job, second: Job) -> bool:
-    return bool(set(first.config.all_seeds) & set(second.config.all_seeds))
+def _others(job: Job, taken: set[int]) -> list[Job]:
+    """The job without some seeds: one for each range of those that are left."""
+    left = [seed for seed in job.config.all_seeds if seed not in taken]
+    if len(left) == job.config.seeds:
+        return [job]
+    starts = [seed for seed in left if seed - 1 not in left]
+    ends = [seed for seed in left if seed + 1 not in left]
+    return [
+        Job.of(job.point, override(job.config, {"seed": start, "seeds": end - start + 1}))
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def _common(first: Job, second: Job) -> set[int]:
+    return set(first.config.all_seeds) & set(second.config.all_seeds)
 
 
 def _without_seeds(config: Config) -> Config:

@@ -16,7 +16,7 @@ from typing import IO, Any, NamedTuple, Protocol
 
 from umdqn.loops import available_cores
 from umdqn.sweeps.work import Outcome, work
-from umdqn.types import UmdqnError, one_line
+from umdqn.types import UmdqnError, check, one_line
 
 
 class Pool(Protocol):
@@ -119,6 +119,8 @@ class RayPool:
     """One task a job, one CPU a task, on a Ray cluster whose nodes share the file system."""
 
     def __init__(self, root: Path, address: str):
+        known = address != "" and not address.startswith("ray://")
+        check(known, "ray", address, "local, auto, or HOST:PORT of the cluster's head")
         if address == "local":
             # Else Ray takes the address by which other machines know this one.
             os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from umdqn.runs import RunDirectory
-from umdqn.runs.files import write_bytes, write_csv
+from umdqn.runs.files import read_bytes, write_bytes, write_csv
 from umdqn.sweeps.driver import read_plan
 from umdqn.sweeps.work import Place
 from umdqn.types import UmdqnError
 
 Record = dict[str, Any]
+# The columns of tables that comparisons calculate with.
+_KINDS: dict[str, Callable[[str], Any]] = {"step": int, "seed": int, "return_mean": float}
 
 
 def collect(root: Path) -> list[Record]:
@@ -31,11 +35,11 @@ def collect(root: Path) -> list[Record]:
 
 
 def collect_all(paths: Sequence[Path]) -> list[Record]:
-    """The records of several sweeps and runs, each seed of a point once."""
+    """The records of several sweeps, runs and tables of sweeps, each seed of a point once."""
     found: dict[str, Path] = {}
     records = []
     for path in paths:
-        of_path = _of_run(path) if (path / "manifest.json").is_file() else collect(path)
+        of_path = _records_in(path)
         for record in final(of_path):
             point = {axis: record[axis] for axis in axes_of([record])} | {"seed": record["seed"]}
             name = ", ".join(f"{axis} {value}" for axis, value in point.items())
@@ -44,6 +48,34 @@ def collect_all(paths: Sequence[Path]) -> list[Record]:
             found[name] = path
         records += of_path
     return records
+
+
+def _records_in(path: Path) -> list[Record]:
+    """The records of a sweep, of a run, or of the table that a sweep has written."""
+    if path.is_file():
+        return _of_table(path)
+    return _of_run(path) if (path / "manifest.json").is_file() else collect(path)
+
+
+def _of_table(path: Path) -> list[Record]:
+    """The records of a `results.csv`."""
+    try:
+        lines = list(csv.DictReader(io.StringIO(read_bytes(path).decode(), newline="")))
+        records = [
+            {name: _read(name, text) for name, text in line.items() if text != ""} for line in lines
+        ]
+    except (ValueError, TypeError, csv.Error) as error:
+        raise UmdqnError(f"{path} is not the table of a sweep: {error}") from error
+    needed = ("env", "agent", *_KINDS)
+    lacking = [name for record in records for name in needed if name not in record]
+    if lacking or not records:
+        why = f"it has no {lacking[0]}" if lacking else "it is empty"
+        raise UmdqnError(f"{path} is not the table of a sweep: {why}")
+    return records
+
+
+def _read(column: str, text: str) -> Any:
+    return _KINDS.get(column, str)(text)
 
 
 def _of_run(path: Path) -> list[Record]:

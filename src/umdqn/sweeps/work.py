@@ -17,7 +17,7 @@ from typing import IO, Any, NamedTuple
 
 from umdqn.loops import keep_compiled_programs
 from umdqn.runs import Callback, Config, Interrupted, Report, RunDirectory, train_once
-from umdqn.runs.files import Busy, locked, read_json
+from umdqn.runs.files import Busy, locked, read_sealed
 from umdqn.sweeps.plan import Job
 from umdqn.types import Notice, UmdqnError, one_line
 
@@ -46,6 +46,11 @@ class Place(NamedTuple):
 
     root: Path
 
+    @property
+    def plan(self) -> Path:
+        """All jobs."""
+        return self.root / "sweep.json"
+
     def job(self, name: str) -> Path:
         """What is to be done."""
         return self.root / "jobs" / f"{name}.json"
@@ -53,6 +58,10 @@ class Place(NamedTuple):
     def run(self, name: str) -> Path:
         """The run directory."""
         return self.root / "runs" / name
+
+    def begun(self, job: Job) -> bool:
+        """Whether anything of a job is there."""
+        return not RunDirectory(self.run(job.name)).vacant()
 
     def finished(self, job: Job) -> bool:
         """Whether there is nothing left to do of a job."""
@@ -100,7 +109,7 @@ def _work(root: Path, name: str) -> Outcome:
     place = Place(root)
     core = claim_core()
     try:
-        job = Job.from_json(read_json(place.job(name)))
+        job = Job.from_json(read_sealed(place.job(name)), place.job(name))
         keep_compiled_programs()
         _train(job, place)
     except Interrupted as error:

@@ -1,0 +1,84 @@
+"""The metrics of a run: a line of JSON for every evaluation of a seed, and the same as a table."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from umdqn.runs.files import read_bytes, write_csv
+from umdqn.types import UmdqnError
+
+Record = dict[str, Any]
+_NEEDED = {"step": int, "seed": int, "return_mean": float}
+"""What every line says, whatever else it says."""
+
+
+class Mark(NamedTuple):
+    """How much was written up to some moment."""
+
+    size: int
+    sha256: str | None
+    """Its checksum, which older runs do not have."""
+
+
+class Records:
+    """`metrics.jsonl` and `metrics.csv` of a run."""
+
+    def __init__(self, run: Path):
+        self.path = run / "metrics.jsonl"
+        self._table = run / "metrics.csv"
+
+    def append(self, record: Record) -> None:
+        """Add one line."""
+        try:
+            with self.path.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise UmdqnError(f"cannot write {self.path}: {error.strerror}") from error
+
+    def mark(self) -> Mark:
+        """All that is there now."""
+        data = read_bytes(self.path)
+        return Mark(len(data), hashlib.sha256(data).hexdigest())
+
+    def check(self, mark: Mark) -> bytes:
+        """The content, if it begins with what was there at a mark."""
+        data = read_bytes(self.path)
+        if len(data) < mark.size:
+            raise UmdqnError(f"{self.path} is corrupt: it lacks what was written")
+        known = hashlib.sha256(data[: mark.size]).hexdigest()
+        if mark.sha256 is not None and mark.sha256 != known:
+            raise UmdqnError(f"{self.path} is corrupt: its checksum is wrong")
+        return data
+
+    def cut(self, mark: Mark) -> None:
+        """Forget what was written after a mark."""
+        self.check(mark)
+        try:
+            os.truncate(self.path, mark.size)
+        except OSError as error:
+            raise UmdqnError(f"cannot write {self.path}: {error.strerror}") from error
+
+    def read(self, mark: Mark | None = None) -> list[Record]:
+        """All lines so far, sound up to a mark; a last one cut short by a crash is left out."""
+        lines = self.check(mark or Mark(0, None)).split(b"\n")
+        # What follows the last line break is a line that was not finished.
+        return [self._line(number, line) for number, line in enumerate(lines[:-1], start=1)]
+
+    def _line(self, number: int, line: bytes) -> Record:
+        try:
+            record = json.loads(line)
+            if all(type(record[name]) is kind for name, kind in _NEEDED.items()):
+                return record
+        except (ValueError, KeyError, TypeError, RecursionError):
+            pass
+        raise UmdqnError(f"{self.path} is corrupt: line {number}")
+
+    def write_table(self) -> None:
+        """Write the metrics once more, as a table for spreadsheets."""
+        write_csv(self._table, self.read(), ("step", "seed"))
