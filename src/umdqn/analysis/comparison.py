@@ -16,6 +16,11 @@ Record = dict[str, Any]
 _FIFTH = 5
 
 
+def told(found: Estimate, runs: int) -> str:
+    """An estimate in words: one run says nothing of how much runs differ."""
+    return str(found) if runs > 1 else f"{found.value:.3f}"
+
+
 def summary_table(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
     """Header and rows: the last evaluations of every point, mean over seeds with its interval."""
     axes = axes_of(records)
@@ -26,9 +31,7 @@ def summary_table(records: Sequence[Record]) -> tuple[list[str], list[list[str]]
     for point, found in points.items():
         scores = np.array([[record["return_mean"]] for record in found])
         steps = max(record["step"] for record in found)
-        # One run says nothing of how much runs differ.
-        single = f"{scores.mean():.3f}"
-        shown = str(estimate(scores, mean)) if len(found) > 1 else single
+        shown = told(estimate(scores, mean), len(found))
         rows.append([*point, f"{steps:,}", str(len(found)), shown])
     return [*axes, "steps", "seeds", "return [95% interval]"], rows
 
@@ -39,11 +42,10 @@ def final_table(scores: Scores) -> tuple[list[str], list[list[str]]]:
     for task in scores.tasks:
         for name in (name for name in scores.algorithms if task in scores.raw[name]):
             returns = scores.final(name, task)[:, None]
-            shown = estimate(returns, mean) if len(returns) > 1 else f"{returns.mean():.3f}"
+            shown = told(estimate(returns, mean), len(returns))
             best, step = scores.best(name, task)
             fall = f"{scores.fall(name, task):.3f}"
-            row = [task, name, str(len(returns)), str(shown), f"{best:.3f} at {step:,}", fall]
-            rows.append(row)
+            rows.append([task, name, str(len(returns)), shown, f"{best:.3f} at {step:,}", fall])
     columns = ["seeds", "final return [95% interval]", "best evaluation", "fall"]
     return ["env", "algorithm", *columns], rows
 

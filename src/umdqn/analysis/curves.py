@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from umdqn.analysis.comparison import Scores
 from umdqn.analysis.figures import COLOURS
 from umdqn.analysis.statistics import (
     STATISTICS,
+    Estimate,
     mean,
     performance_profile,
     probability_of_improvement,
@@ -75,16 +77,24 @@ def aggregates_figure(scores: Scores, title: str) -> Figure:
     places = np.arange(len(scores.algorithms))
     for axis, statistic in zip(axes, STATISTICS, strict=True):
         for place, (_, values) in zip(places, aggregates.items(), strict=True):
-            value, low, high = values[statistic]
-            colour = _style(int(place))["color"]
-            axis.barh(place, high - low, left=low, height=0.6, color=colour, alpha=0.45)
-            axis.plot([value, value], [place - 0.3, place + 0.3], color="black", linewidth=1.5)
+            _interval(axis, int(place), values[statistic], _style(int(place))["color"])
+        # Else an interval ends where the picture does, and looks cut off.
+        axis.use_sticky_edges = False
         axis.set_title(statistic)
+        axis.set_xlabel("normalised final return")
         axis.set_yticks(places, scores.algorithms if axis is axes[0] else [""] * len(places))
         axis.invert_yaxis()
         axis.grid(alpha=0.25, axis="x")
     figure.suptitle(title)
     return figure
+
+
+def _interval(axis: Axes, place: int, found: Estimate, colour: str) -> None:
+    """An estimate as a line in the bar of its interval."""
+    width = found.high - found.low
+    axis.barh(place, width, left=found.low, height=0.6, color=colour, alpha=0.45)
+    ends = [place - 0.3, place + 0.3]
+    axis.plot([found.value, found.value], ends, color="black", linewidth=1.5)
 
 
 def profiles_figure(scores: Scores, title: str) -> Figure:
@@ -111,14 +121,16 @@ def improvement_figure(
 ) -> Figure:
     """Probability that one algorithm beats another on a random task, with its interval."""
     ours, others = ([name for name in of if name in scores.raw] for of in (ours, others))
-    pairs = [(first, second) for first in ours for second in others if first != second]
+    pairs: list[tuple[str, str]] = []
+    for pair in itertools.product(ours, others):
+        # The other way round, a pair says the same.
+        if pair[0] != pair[1] and pair[::-1] not in pairs:
+            pairs.append(pair)
     figure, axis = plt.subplots(figsize=(7, 1.4 + 0.27 * len(pairs)), layout="constrained")
     for place, (first, second) in enumerate(pairs):
         normalised = scores.normalised(first), scores.normalised(second)
-        value, low, high = probability_of_improvement(*normalised)
         colour = COLOURS[ours.index(first) % len(COLOURS)]
-        axis.barh(place, high - low, left=low, height=0.6, color=colour, alpha=0.45)
-        axis.plot([value, value], [place - 0.3, place + 0.3], color="black", linewidth=1.5)
+        _interval(axis, place, probability_of_improvement(*normalised), colour)
     axis.axvline(0.5, color="grey", linestyle=":")
     axis.set_yticks(range(len(pairs)), [f"{first} > {second}" for first, second in pairs])
     axis.invert_yaxis()

@@ -8,7 +8,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from umdqn.analysis.comparison import Scores, final_table, scores_of, summary_table
+from umdqn.analysis.comparison import Scores, final_table, scores_of, summary_table, told
 from umdqn.analysis.curves import (
     aggregates_figure,
     curves_figure,
@@ -80,7 +80,10 @@ def _together(
         [name, *map(str, places.values()), f"{sum(places.values()) / len(places):.2f}"]
         for name, places in ranks
     ]
-    rows = [[name, *map(str, values.values())] for name, values in aggregates.items()]
+    rows = [
+        [name, *(told(value, len(scores.normalised(name))) for value in values.values())]
+        for name, values in aggregates.items()
+    ]
     where = ", ".join(scores.common)
     return [
         _runs_that_count(scores),
