@@ -105,8 +105,8 @@ def test_ten_thousand_damaged_files(tmp_path):
     directory = RunDirectory(run.path)
     like = {0: jax.eval_shape(run.agent.init, jax.random.key(0))}
     step = run.step
-    files = [run.path / "manifest.json", *(run.path / "checkpoints").glob(f"{step:010d}*")]
-    files += (run.path / "replay").iterdir()
+    files = [run.path / "manifest.json", run.path / "metrics.jsonl"]
+    files += [*(run.path / "checkpoints").glob(f"{step:010d}*"), *(run.path / "replay").iterdir()]
     contents = {path: path.read_bytes() for path in files}
     sound = _content(directory, step, like)
     random = np.random.default_rng(1)
@@ -134,7 +134,8 @@ def _content(directory, step, like):
     """Everything that a resume reads, as one checksum."""
     config, _, manifest = directory.read_manifest()
     restored, trainer = directory.checkpoints.restore(step, like)
-    hashed = hashlib.sha256(repr((to_dict(config), manifest, trainer)).encode())
+    said = (to_dict(config), manifest, trainer, directory.read_metrics())
+    hashed = hashlib.sha256(repr(said).encode())
     for leaf in jax.tree.leaves((restored[0].agent, restored[0].rest, list(restored[0].rows))):
         hashed.update(np.asarray(leaf).tobytes())
     return hashed.hexdigest()
