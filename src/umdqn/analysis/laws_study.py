@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from umdqn.agents import ALGORITHMS
 from umdqn.analysis.accuracy import optimal_choices
+from umdqn.analysis.pages import claim
 from umdqn.analysis.reports import accuracy_report
 from umdqn.runs import Callback, Config, Run, configure, load, train_once
 from umdqn.runs.fields import from_dict, to_dict
@@ -106,9 +107,10 @@ class LawsStudy:
                 self._by_config.setdefault(repr(self.config(case)), f"{section}-{name}")
 
     def make(self) -> None:
-        """Make the directory, if it is not there yet."""
+        """Make the directory, if it is not there; one with anything else in it is left alone."""
+        claim(self.out, "study of laws")
         try:
-            (self.out / "results").mkdir(parents=True, exist_ok=True)
+            (self.out / "results").mkdir(exist_ok=True)
         except OSError as error:
             raise UmdqnError(f"--out {self.out}: cannot make it: {error.strerror}") from error
 
