@@ -38,7 +38,10 @@ SWEEP = {
         ({"fields": {"discont": 0.5}}, "unknown field 'discont': did you mean 'discount'"),
         ({"seeds": 0}, "seeds = 0"),
         ({"seeds": True}, "seeds = True is not allowed: must be a whole number"),
-        ({"seeds": 2_000_000_000}, "seeds = 2000000000 is not allowed: from 1 to 10,000"),
+        (
+            {"seeds": 2_000_000_000},
+            "seeds = 2000000000 is not allowed: at least 1 and at most 10,000",
+        ),
         ({"agent": 3}, "a name or a list of names"),
     ],
 )

@@ -60,9 +60,11 @@ def check(condition: bool, field: str, value: Any, allowed: str) -> None:
         raise InvalidField(field, value, allowed)
 
 
-def check_count(field: str, value: int, least: int = 1, most: int = 2**31 - 1) -> None:
+def check_count(field: str, value: int, least: int = 1, most: int | None = None) -> None:
     """Raise `InvalidField` unless `value` is a count, by default one that programs can hold."""
-    check(least <= value <= most, field, value, f"from {least:,} to {most:,}")
+    bound = "below 2^31" if most is None else f"at most {most:,}"
+    inside = least <= value < 2**31 and (most is None or value <= most)
+    check(inside, field, value, f"at least {least} and {bound}")
 
 
 def one_line(error: BaseException) -> str:
