@@ -119,6 +119,9 @@ def test_scores_of_records():
     # Final returns are 20, 21, 40, 41.
     np.testing.assert_allclose(scores.normalised("slow"), [[0, 0], [1 / 21, 1 / 21]])
     assert scores.ranks() == {"slow": {"a": 2, "b": 2}, "fast": {"a": 1, "b": 1}}
+    # Each pair once, and only of those that there are.
+    better = scores.improvements(["fast", "slow"], ["slow", "fast", "nobody"])
+    assert better == {("fast", "slow"): (1, 1, 1)}
     header, rows = summary_table(RECORDS)
     assert header[:2] == ["env", "agent"]
     assert rows[1] == ["a", "fast", "20", "2", "40.500 [40.000, 41.000]"]

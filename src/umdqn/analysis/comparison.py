@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from umdqn.analysis.statistics import STATISTICS, Estimate, estimate, mean
+from umdqn.analysis.statistics import (
+    STATISTICS,
+    Estimate,
+    estimate,
+    mean,
+    probability_of_improvement,
+)
 from umdqn.sweeps import axes_of, final
 from umdqn.types import UmdqnError
 
@@ -122,6 +129,19 @@ class Scores(NamedTuple):
             }
             for algorithm in self.algorithms
         }
+
+    def improvements(
+        self, ours: Sequence[str], others: Sequence[str]
+    ) -> dict[tuple[str, str], Estimate]:
+        """How probably one algorithm beats another on a random task, for pairs of two groups."""
+        found: dict[tuple[str, str], Estimate] = {}
+        for first, second in itertools.product(ours, others):
+            known = {first, second} <= set(self.algorithms) and first != second
+            # The other way round, a pair says the same.
+            if known and (second, first) not in found:
+                scores = self.normalised(first), self.normalised(second)
+                found[first, second] = probability_of_improvement(*scores)
+        return found
 
     def ranks(self) -> dict[str, dict[str, int]]:
         """Places of the algorithms on every task by mean final return; equals share the better."""

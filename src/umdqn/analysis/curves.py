@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -19,7 +18,6 @@ from umdqn.analysis.statistics import (
     Estimate,
     mean,
     performance_profile,
-    probability_of_improvement,
     profile_band,
     sample_efficiency,
 )
@@ -116,23 +114,14 @@ def profiles_figure(scores: Scores, title: str) -> Figure:
     return figure
 
 
-def improvement_figure(
-    scores: Scores, ours: Sequence[str], others: Sequence[str], title: str
-) -> Figure:
+def improvement_figure(improvements: Mapping[tuple[str, str], Estimate], title: str) -> Figure:
     """Probability that one algorithm beats another on a random task, with its interval."""
-    ours, others = ([name for name in of if name in scores.raw] for of in (ours, others))
-    pairs: list[tuple[str, str]] = []
-    for pair in itertools.product(ours, others):
-        # The other way round, a pair says the same.
-        if pair[0] != pair[1] and pair[::-1] not in pairs:
-            pairs.append(pair)
-    figure, axis = plt.subplots(figsize=(7, 1.4 + 0.27 * len(pairs)), layout="constrained")
-    for place, (first, second) in enumerate(pairs):
-        normalised = scores.normalised(first), scores.normalised(second)
-        colour = COLOURS[ours.index(first) % len(COLOURS)]
-        _interval(axis, place, probability_of_improvement(*normalised), colour)
+    ours = list(dict.fromkeys(first for first, _ in improvements))
+    figure, axis = plt.subplots(figsize=(7, 1.4 + 0.27 * len(improvements)), layout="constrained")
+    for place, ((first, _), found) in enumerate(improvements.items()):
+        _interval(axis, place, found, COLOURS[ours.index(first) % len(COLOURS)])
     axis.axvline(0.5, color="grey", linestyle=":")
-    axis.set_yticks(range(len(pairs)), [f"{first} > {second}" for first, second in pairs])
+    axis.set_yticks(range(len(improvements)), [" > ".join(pair) for pair in improvements])
     axis.invert_yaxis()
     axis.set_xlim(0, 1)
     axis.set_xlabel("probability of improvement")

@@ -101,11 +101,25 @@ def _together(
             profiles_figure(scores, "Performance profiles"),
             f"Share of runs above a normalised final return; {_NORMAL}.",
         ),
+        *_who_is_better(scores, out, ours, others),
+    ]
+
+
+def _who_is_better(
+    scores: Scores, out: Path, ours: Sequence[str], others: Sequence[str]
+) -> list[Table | Picture]:
+    improvements = scores.improvements(ours, others)
+    runs = min(len(scores.normalised(name)) for name in scores.algorithms)
+    return [
         picture(
             out,
             "improvement",
-            improvement_figure(scores, ours, others, "Who does better?"),
+            improvement_figure(improvements, "Who does better?"),
             "Probability of a better final return on a random environment, with 95% intervals.",
+        ),
+        Table(
+            ["first", "second", "probability that the first is better [95% interval]"],
+            [[*pair, told(found, runs)] for pair, found in improvements.items()],
         ),
     ]
 
