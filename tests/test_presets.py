@@ -51,6 +51,14 @@ def test_preset_tuned_fits_every_environment_of_the_paper(env):
     assert set(family["all"]) <= {path for path, *_ in leaves(tuned)}
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("env", TABLES["domains"])
+def test_iqn_draws_as_many_fractions_as_its_authors(env, preset):
+    """N = N' = K = 32, also where a preset has other points for the rest."""
+    config = configure(env, "iqn", preset)
+    assert (config.metric.points, config.representation.value_fractions) == (32, 32)
+
+
 def test_a_configuration_is_called_what_it_is():
     assert configure("grid-world", "iqn").label == "iqn"
     changed = configure("grid-world", "umdqn-c", overrides={"metric": "wasserstein"})

@@ -43,8 +43,12 @@ _UMDQN: Fields = {"representation.hidden": (128,), "metric.points": 200}
 # The paper writes the root, its reference computes the square; only the square's gradient is
 # unbiased, and only it reaches the paper's results.
 _SQUARED: dict[str, Fields] = {"metric cramer": {"metric.root": False}}
-# Fewer particles than the 200 of MMDQN's authors, whose cost is quadratic.
-_FEWER: dict[str, Fields] = {"mmdqn": {"representation.quantiles": 50}}
+# Where each point costs much: as many fractions as IQN's authors draw, and fewer particles than the
+# 200 of MMDQN's, whose cost is quadratic.
+_FEWER: dict[str, Fields] = {
+    "iqn": {"metric.points": 32},
+    "mmdqn": {"representation.quantiles": 50},
+}
 _PAPER: dict[str, Fields] = {
     **_SQUARED,
     **_FEWER,
