@@ -140,10 +140,17 @@ def test_final_returns_and_falls_by_hand():
 
 
 def test_where_all_end_alike_all_are_best():
-    equal = [record(env, agent, 0, 10, 500.0) for env in ("a", "b") for agent in ("x", "y")]
-    scores = scores_of([*equal, record("b", "x", 1, 10, 500.0), record("b", "y", 1, 10, 400.0)])
-    np.testing.assert_allclose(scores.normalised("x"), [[1, 1]])
-    assert scores.aggregates()["y"]["optimality gap"].value == 0
+    ends = {"a": (500.0, 500.0), "b": (500.0, 400.0)}
+    records = [
+        record(env, agent, seed, 10, score if agent == "y" else 500.0)
+        for env, scores in ends.items()
+        for agent in ("x", "y")
+        for seed, score in enumerate(scores)
+    ]
+    scores = scores_of(records)
+    np.testing.assert_allclose(scores.normalised("x"), [[1, 1], [1, 1]])
+    # One of four runs, on the task where they differ, is the worst of all.
+    assert scores.aggregates()["y"]["optimality gap"].value == 0.25
 
 
 def test_what_varies_beside_the_agent_is_part_of_its_name():
@@ -164,5 +171,14 @@ def test_algorithms_are_compared_where_all_were_tried():
     uneven = scores_of([*RECORDS, record("a", "fast", 2, 10, 1.0), record("a", "fast", 2, 20, 1.0)])
     # Three seeds on one task, two on the other: two of each count.
     assert uneven.normalised("fast").shape == (2, 2)
+    once = scores_of([*RECORDS, *(record("c", agent, 0, 10, 5.0) for agent in ("slow", "fast"))])
+    # One run on a task has a rank, but does not make others count less.
+    assert once.common == ["a", "b", "c"]
+    assert once.ranks()["slow"] == {"a": 2, "b": 2, "c": 1}
+    assert once.repeated == ["a", "b"]
+    np.testing.assert_allclose(once.normalised("slow"), scores_of(RECORDS).normalised("slow"))
+    # Where no task has more, one is what there is.
+    single = scores_of([each for each in RECORDS if each["seed"] == 0])
+    assert single.repeated == ["a", "b"]
     with pytest.raises(UmdqnError, match="finite"):
         estimate(np.array([[np.nan]]), mean)

@@ -76,6 +76,17 @@ class Scores(NamedTuple):
         """The tasks that every algorithm was tried on: those on which they can be compared."""
         return [task for task in self.tasks if all(task in of for of in self.raw.values())]
 
+    @property
+    def repeated(self) -> list[str]:
+        """Of the common tasks those with several runs of every algorithm; all if there are none.
+
+        Statistics take as many runs on each: a task with one would leave but one on all others.
+        """
+        several = [
+            task for task in self.common if all(len(of[task]) > 1 for of in self.raw.values())
+        ]
+        return several or self.common
+
     def final(self, algorithm: str, task: str) -> np.ndarray:
         """What every run has come to: the mean over the last fifth of its evaluations."""
         returns = self.raw[algorithm][task]
@@ -98,8 +109,8 @@ class Scores(NamedTuple):
 
     @property
     def uneven(self) -> bool:
-        """Whether an algorithm has more runs on some of the common tasks than on others."""
-        counts = [{len(of[task]) for task in self.common} for of in self.raw.values()]
+        """Whether an algorithm has more runs on some of the repeated tasks than on others."""
+        counts = [{len(of[task]) for task in self.repeated} for of in self.raw.values()]
         return any(len(of) > 1 for of in counts)
 
     def bounds(self, task: str) -> tuple[float, float]:
@@ -112,10 +123,10 @@ class Scores(NamedTuple):
         return low if high > low else high - 1.0, high
 
     def normalised(self, algorithm: str) -> np.ndarray:
-        """Final scores [runs, tasks] on the common tasks: as many runs as all of them have."""
-        runs = min(len(self.raw[algorithm][task]) for task in self.common)
+        """Final scores [runs, tasks] on the repeated tasks: as many runs as all of them have."""
+        runs = min(len(self.raw[algorithm][task]) for task in self.repeated)
         columns = []
-        for task in self.common:
+        for task in self.repeated:
             low, high = self.bounds(task)
             columns.append((self.final(algorithm, task)[:runs] - low) / (high - low))
         return np.stack(columns, axis=1)

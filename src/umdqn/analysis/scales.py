@@ -62,6 +62,7 @@ SCALES: dict[str, tuple[Part, ...]] = {
         Part(("grid-world",), _ALL, "paper", 50_000, 5, _evaluated(2_000, 100)),
         Part(CLASSIC[:3], _ALL, "tuned", 60_000, 5, _evaluated(2_000, 20, **_SELDOM)),
         Part(CLASSIC[3:], _ALL, "tuned", 60_000, 5, _evaluated(5_000, 10, **_SELDOM)),
+        Part(MINATAR, _ALL, "tuned", 100_000, 1, _evaluated(10_000, 10)),
     ),
     "paper": (
         Part(("grid-world",), _ALL, "paper", 150_000, 5, _evaluated(5_000, 100)),

@@ -84,10 +84,11 @@ def _together(
         [name, *(told(value, len(scores.normalised(name))) for value in values.values())]
         for name, values in aggregates.items()
     ]
-    where = ", ".join(scores.common)
+    where = ", ".join(scores.repeated)
     return [
-        _runs_that_count(scores),
+        "Ranks by final return, where all were tried:",
         Table(["rank", *scores.common, "mean"], rank_rows),
+        _runs_that_count(scores),
         picture(
             out,
             "aggregates",
@@ -130,10 +131,10 @@ def _runs_that_count(scores: Scores) -> str:
     shown = ", ".join(f"{name} {count}" for name, count in counts.items())
     if len(set(counts.values())) == 1 and not scores.uneven:
         shown = f"all {counts.popitem()[1]}"
-    where = ", ".join(scores.common)
-    return (
-        f"On the environments that all were tried on ({where}). Runs that count on each: {shown}."
-    )
+    where = ", ".join(scores.repeated)
+    single = [task for task in scores.common if task not in scores.repeated]
+    left_out = f"; {', '.join(single)} are left out: not all have several runs there"
+    return f"Statistics over {where}{left_out if single else ''}. Runs that count on each: {shown}."
 
 
 def _curve_caption(scores: Scores) -> str:
