@@ -181,6 +181,8 @@ def test_tables_of_sweeps_are_compared_like_sweeps(undisturbed, tmp_path, capsys
     tables = [(tmp_path / name / "tables.json").read_text() for name in ("sweep", "table")]
     assert tables[0] == tables[1]
     assert '"algorithm": "dqn discount=0.9"' in tables[0]
+    # What was compared lies beside it, so that several sweeps become one table.
+    assert (tmp_path / "table" / "results.csv").read_bytes() == (out / "results.csv").read_bytes()
     # Again, and elsewhere.
     assert main(["compare", str(out), "--out", str(tmp_path / "table")]) == 0
     foreign = tmp_path / "thesis"
@@ -199,6 +201,20 @@ def test_tables_of_sweeps_are_compared_like_sweeps(undisturbed, tmp_path, capsys
         assert main(["compare", str(tmp_path / "bad.csv"), "--out", str(tmp_path / "no")]) == 1
         assert f"bad.csv is not the table of a sweep: {why}" in capsys.readouterr().err
     assert not (tmp_path / "no").exists()
+
+
+def test_a_table_of_several_sweeps_says_the_same_as_they_do(tmp_path):
+    """Also where one has an axis that the other does not have."""
+    (tmp_path / "one.csv").write_text("env,agent,step,seed,return_mean\na,x,1,0,1.0\n")
+    lines = "env,agent,kappa,step,seed,return_mean\na,x,0.1,1,0,2.0\na,x,1.0,1,0,3.0\n"
+    (tmp_path / "two.csv").write_text(lines)
+    both, again = tmp_path / "both", tmp_path / "again"
+    paths = [str(tmp_path / name) for name in ("one.csv", "two.csv")]
+    assert main(["compare", *paths, "--out", str(both)]) == 0
+    assert main(["compare", str(both / "results.csv"), "--out", str(again)]) == 0
+    tables = [(out / "tables.json").read_text() for out in (both, again)]
+    assert tables[0] == tables[1]
+    assert '"algorithm": "x kappa=0.1"' in tables[0]
 
 
 def test_more_seeds_leave_those_alone_that_are_there(undisturbed, tmp_path):

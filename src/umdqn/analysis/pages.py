@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from umdqn.runs.files import read_sealed, write_bytes, write_json, write_sealed
+from umdqn.runs.files import read_sealed, write_bytes, write_csv, write_json, write_sealed
+from umdqn.sweeps import axes_of
 from umdqn.types import UmdqnError
 
 _STYLE = """
@@ -75,7 +76,24 @@ def claim(out: Path, kind: str) -> None:
         raise UmdqnError(f"--out {out} holds a {found}, not a {kind}: give another --out")
 
 
-def write_tables(path: Path, sections: Sequence[Section]) -> None:
+def write_report(
+    out: Path,
+    title: str,
+    sections: Sequence[Section],
+    records: Sequence[dict[str, Any]],
+    details: Mapping[str, str],
+) -> list[Path]:
+    """Write a report in all its forms, and the records it is made from; the files written."""
+    names = ("report.md", "report.html", "tables.json", "results.csv")
+    markdown, page, tables, results = written = [out / name for name in names]
+    _write_markdown(markdown, title, sections)
+    _write_html(page, title, sections, details)
+    _write_tables(tables, sections)
+    write_csv(results, records, axes_of(records))
+    return written
+
+
+def _write_tables(path: Path, sections: Sequence[Section]) -> None:
     """All tables as JSON: by section, one object a row."""
     tables = {
         section.title: [
@@ -88,7 +106,7 @@ def write_tables(path: Path, sections: Sequence[Section]) -> None:
     write_json(path, tables)
 
 
-def write_markdown(path: Path, title: str, sections: Sequence[Section]) -> None:
+def _write_markdown(path: Path, title: str, sections: Sequence[Section]) -> None:
     """Write a report whose pictures lie beside it."""
 
     def part(one: str | Table | Picture) -> str:
@@ -104,8 +122,8 @@ def write_markdown(path: Path, title: str, sections: Sequence[Section]) -> None:
     write_bytes(path, ("\n\n".join(texts) + "\n").encode())
 
 
-def write_html(
-    path: Path, title: str, sections: Sequence[Section], details: dict[str, str]
+def _write_html(
+    path: Path, title: str, sections: Sequence[Section], details: Mapping[str, str]
 ) -> None:
     """Write a report that needs no other file; `details` are texts to fold away."""
 

@@ -10,21 +10,13 @@ from typing import Any
 
 from umdqn.analysis.accuracy import FIGURE_STATE, truth
 from umdqn.analysis.figures import laws_figure
-from umdqn.analysis.pages import (
-    Section,
-    Table,
-    claim,
-    write_html,
-    write_markdown,
-    write_tables,
-)
+from umdqn.analysis.pages import Section, Table, claim, write_report
 from umdqn.analysis.reports import accuracy_report
 from umdqn.analysis.scales import BASELINES, SCALES, UMDQN, jobs_of
 from umdqn.analysis.sections import comparison_section, curves_section, picture
 from umdqn.envs.grid_world import STATES
 from umdqn.runs import RunDirectory, load
 from umdqn.runs.fields import to_dict
-from umdqn.runs.files import write_csv
 from umdqn.sweeps import Job, Place, collect
 from umdqn.types import UmdqnError, unknown
 
@@ -90,13 +82,8 @@ class Reproduction:
         drawn = [draw[name]() for name in self.names]
         sections = [Section("What was run", [*self._account()]), *filter(None, drawn)]
         title = f"Distributional RL with UMNN: the paper's study at scale {self.scale}"
-        write_csv(self.out / "results.csv", self._records((*UMDQN, *BASELINES)))
-        names = ("report.md", "report.html", "tables.json", "results.csv")
-        written = [self.out / name for name in names]
-        write_markdown(written[0], title, sections)
-        write_html(written[1], title, sections, self._details())
-        write_tables(written[2], sections)
-        return written
+        records = self._records((*UMDQN, *BASELINES))
+        return write_report(self.out, title, sections, records, self._details())
 
     def left(self) -> list[Job]:
         """The trainings that are not done yet."""

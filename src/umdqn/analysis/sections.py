@@ -16,15 +16,7 @@ from umdqn.analysis.curves import (
     profiles_figure,
 )
 from umdqn.analysis.figures import save_figure, whole_picture
-from umdqn.analysis.pages import (
-    Picture,
-    Section,
-    Table,
-    claim,
-    write_html,
-    write_markdown,
-    write_tables,
-)
+from umdqn.analysis.pages import Picture, Section, Table, claim, write_report
 
 Record = dict[str, Any]
 _NORMAL = "0 and 1 are the worst and the best final return of any run on an environment"
@@ -153,9 +145,4 @@ def write_comparison(records: Sequence[Record], out: Path) -> list[Path]:
     names = scores_of(records).algorithms
     claim(out, "comparison")
     section = comparison_section(records, out, names, names)
-    title = "Comparison of algorithms"
-    written = [out / name for name in ("report.md", "report.html", "tables.json")]
-    write_markdown(written[0], title, [section])
-    write_html(written[1], title, [section], {})
-    write_tables(written[2], [section])
-    return written
+    return write_report(out, "Comparison of algorithms", [section], records, {})

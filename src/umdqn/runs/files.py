@@ -76,9 +76,9 @@ def write_json(path: Path, data: Any) -> None:
     write_bytes(path, (json.dumps(data, indent=2) + "\n").encode())
 
 
-def write_csv(path: Path, records: Sequence[Mapping[str, Any]], empty: Sequence[str] = ()) -> None:
-    """Write records as a table; `empty` are its columns where there are none."""
-    columns = list(dict.fromkeys(name for record in records for name in record)) or list(empty)
+def write_csv(path: Path, records: Sequence[Mapping[str, Any]], first: Sequence[str] = ()) -> None:
+    """Write records as a table whose columns begin with `first`."""
+    columns = list(dict.fromkeys([*first, *(name for record in records for name in record)]))
     text = io.StringIO(newline="")
     table = csv.DictWriter(text, columns)
     table.writeheader()

@@ -91,7 +91,7 @@ def write_results(root: Path) -> list[Path]:
     records = collect(root)
     lines = "".join(json.dumps(record) + "\n" for record in records)
     written = [root / "results.csv", root / "results.jsonl"]
-    write_csv(written[0], records)
+    write_csv(written[0], records, axes_of(records))
     write_bytes(written[1], lines.encode())
     return written
 
