@@ -1,12 +1,13 @@
 """Steps a second of every agent on a game of every family: what estimates of time are made of.
 
-One seed on one core, after compiling, with the preset `paper` (a shorter warm-up, the same work).
-Writes src/umdqn/analysis/rates.json.
+One seed on one core, as in a sweep, after compiling, with the preset `paper` (a shorter warm-up,
+the same work). Writes src/umdqn/analysis/rates.json.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import platform
@@ -16,6 +17,7 @@ from pathlib import Path
 from umdqn.agents import ALGORITHMS
 from umdqn.envs import CATALOGUE
 from umdqn.runs import configure
+from umdqn.sweeps.work import claim_core
 
 OUT = Path(__file__).parents[1] / "src" / "umdqn" / "analysis" / "rates.json"
 SECONDS = 4.0
@@ -46,21 +48,27 @@ def rate(env: str, agent: str) -> float:
         lanes.close()
 
 
-def main() -> None:
-    """Measure and write."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=OUT)
-    options = parser.parse_args()
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+def measured() -> dict[str, dict[str, float]]:
+    """All rates."""
     rates: dict[str, dict[str, float]] = {}
     for family, env in FAMILIES.items():
         assert env in CATALOGUE
         for agent in ALGORITHMS:
             rates.setdefault(family, {})[agent] = round(rate(env, agent), 1)
             print(f"{family:16} {agent:10} {rates[family][agent]:8.1f} steps/s", flush=True)
+    return rates
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=OUT)
+    options = parser.parse_args()
+    with claim_core() or contextlib.nullcontext():
+        rates = measured()
     machine = {"system": platform.platform(), "cores": os.cpu_count(), "processor": _processor()}
-    options.out.write_text(json.dumps({"machine": machine, "steps_per_second": rates}, indent=2))
+    text = json.dumps({"machine": machine, "steps_per_second": rates}, indent=2)
+    options.out.write_text(text + "\n")
 
 
 def _processor() -> str:

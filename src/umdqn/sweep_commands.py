@@ -81,8 +81,8 @@ def reproduce(options: argparse.Namespace) -> None:
     cores = available_cores() if options.workers is None else _workers(options)
     print(
         f"{len(left)} of {len(jobs)} trainings are left, about {_span(hours(left, cores))} on "
-        f"{cores} cores if they are as fast as the one whose rates are known "
-        "(umdqn/analysis/rates.json)",
+        f"{cores} cores, evaluations not counted, if they are as fast as the one whose rates are "
+        "known (umdqn/analysis/rates.json)",
         file=sys.stderr,
     )
     made.claim()
