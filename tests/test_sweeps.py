@@ -203,20 +203,6 @@ def test_tables_of_sweeps_are_compared_like_sweeps(undisturbed, tmp_path, capsys
     assert not (tmp_path / "no").exists()
 
 
-def test_a_table_of_several_sweeps_says_the_same_as_they_do(tmp_path):
-    """Also where one has an axis that the other does not have."""
-    (tmp_path / "one.csv").write_text("env,agent,step,seed,return_mean\na,x,1,0,1.0\n")
-    lines = "env,agent,kappa,step,seed,return_mean\na,x,0.1,1,0,2.0\na,x,1.0,1,0,3.0\n"
-    (tmp_path / "two.csv").write_text(lines)
-    both, again = tmp_path / "both", tmp_path / "again"
-    paths = [str(tmp_path / name) for name in ("one.csv", "two.csv")]
-    assert main(["compare", *paths, "--out", str(both)]) == 0
-    assert main(["compare", str(both / "results.csv"), "--out", str(again)]) == 0
-    tables = [(out / "tables.json").read_text() for out in (both, again)]
-    assert tables[0] == tables[1]
-    assert '"algorithm": "x kappa=0.1"' in tables[0]
-
-
 def test_more_seeds_leave_those_alone_that_are_there(undisturbed, tmp_path):
     out = shutil.copytree(undisturbed[0], tmp_path / "out")
     before = {path: path.stat().st_mtime_ns for path in out.glob("runs/*/manifest.json")}

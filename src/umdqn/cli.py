@@ -93,6 +93,10 @@ def _parser() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
         "paths", nargs="+", type=Path, metavar="PATH", help="sweeps, runs, or results.csv of sweeps"
     )
     compare.add_argument("--out", required=True, type=Path, help="directory for the report")
+    for axis in ("env", "agent"):
+        compare.add_argument(
+            f"--{axis}", nargs="+", default=[], metavar=axis.upper(), help="only these"
+        )
     _add_reproduce(command("reproduce", "Make the figures and tables of the paper."))
     command("agents", "List the agents.")
     command("envs", "List the environments.")

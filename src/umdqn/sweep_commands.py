@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from umdqn.tables import print_table
-from umdqn.types import UmdqnError, check, check_count, notice
+from umdqn.types import UmdqnError, check, check_count, notice, unknown
 
 
 def sweep(options: argparse.Namespace) -> None:
@@ -67,8 +67,19 @@ def compare(options: argparse.Namespace) -> None:
     records = collect_all(options.paths)
     if not records:
         raise UmdqnError(f"{options.paths[0]} holds no evaluations of finished runs")
+    for axis in ("env", "agent"):
+        records = _only(records, axis, getattr(options, axis))
     for path in write_comparison(records, options.out):
         print(path)
+
+
+def _only(records: list[dict[str, Any]], axis: str, names: list[str]) -> list[dict[str, Any]]:
+    """The records with some names on an axis; all where none are named."""
+    found = list(dict.fromkeys(record[axis] for record in records))
+    for name in names:
+        if name not in found:
+            raise unknown(f"{axis} of what is compared", name, found)
+    return [record for record in records if record[axis] in (names or found)]
 
 
 def reproduce(options: argparse.Namespace) -> None:
