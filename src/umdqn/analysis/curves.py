@@ -123,7 +123,8 @@ def improvement_figure(improvements: Mapping[tuple[str, str], Estimate], title: 
     axis.axvline(0.5, color="grey", linestyle=":")
     axis.set_yticks(range(len(improvements)), [" > ".join(pair) for pair in improvements])
     axis.invert_yaxis()
-    axis.set_xlim(0, 1)
+    # A little more than there is: an interval that ends at the edge looks cut off.
+    axis.set_xlim(-0.02, 1.02)
     axis.set_xlabel("probability of improvement")
     axis.grid(alpha=0.25, axis="x")
     axis.set_title(title)
