@@ -2,9 +2,12 @@
 
 import json
 
+import jax.numpy as jnp
 import pytest
 
+import umdqn
 from umdqn.cli import main
+from umdqn.types import Notice
 
 
 def test_agents_and_envs_are_listed(capsys):
@@ -75,6 +78,8 @@ BAD = {
     "command": (["trane"], "did you mean 'train'?"),
     "environment": (["train", "grid-wrold"], "did you mean 'grid-world'?"),
     "agent": (["train", "grid-world", "umdqn-k"], "did you mean 'umdqn-kl'?"),
+    "capitals": (["train", "grid-world", "DQN"], "did you mean 'dqn'?"),
+    "nothing to compare": (["compare", "/nowhere", "--out", "x"], "there is no such file"),
     "preset": (["train", "--preset", "papr"], "did you mean 'paper'?"),
     "option": (["train", "--metric.kapa", "1"], "did you mean 'metric.kappa'?"),
     "representation": (["train", "--representation", "umnn-cfd"], "did you mean 'umnn-cdf'?"),
@@ -159,6 +164,22 @@ def test_bad_states_episodes_and_formats(small_run, tmp_path, capsys):
         assert main(list(arguments)) == 1
         assert expected in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_memory_is_one_line(monkeypatch, capsys):
+    """XLA's own refusal of a petabyte."""
+    monkeypatch.setattr(
+        "umdqn.commands.agents", lambda options: jnp.zeros(2**48).block_until_ready()
+    )
+    assert main(["agents"]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("umdqn: out of memory: ")
+    assert error.count("\n") == 1
+
+
+def test_steps_that_learn_nothing_are_noticed_whoever_trains(tmp_path):
+    with pytest.warns(Notice, match=r"500 random steps .* so that 20 steps learn nothing"):
+        umdqn.train("grid-world", "dqn", steps=20, out=tmp_path / "run", **{"replay.warmup": 500})
 
 
 def test_train_prints_the_run_directory_and_honours_overrides(tmp_path, capsys):

@@ -70,7 +70,7 @@ FAULTS = {
     "reward": (changed(1, np.inf), "reward must be a finite number, not float inf"),
     "text": (changed(1, "much"), "reward must be a finite number, not str 'much'"),
     "flag": (changed(2, "yes"), "terminated must be True or False, not str 'yes'"),
-    "raises": (raising, "raised ValueError: the motor is broken"),
+    "raises": (raising, f"raised ValueError: the motor is broken ({__file__}:"),
     "short": (lambda answer: answer[:4], "step() must be observation, reward"),
 }
 

@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -122,6 +124,19 @@ def test_unknown_and_missing_logs_are_one_line(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr("umdqn.runs.logs.import_module", missing)
     with pytest.raises(UmdqnError, match=r"log wandb needs an extra: pip install 'umdqn\[wandb\]'"):
         loggers(["wandb"])
+
+
+def test_what_is_no_callback_is_refused_before_anything_is_made(tmp_path):
+    """In a process of its own: here, types are checked before anything is called."""
+    code = "import umdqn; umdqn.train('grid-world', 'dqn', out='run', callbacks=[print])"
+    process = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert process.returncode == 1
+    last = process.stderr.splitlines()[-1]
+    assert "callbacks = " in last
+    assert "is not allowed: objects of umdqn.Callback" in last
+    assert not (tmp_path / "run").exists()
 
 
 def test_what_a_callback_raises_stops_the_run(tmp_path):

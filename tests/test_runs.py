@@ -90,6 +90,7 @@ def test_the_python_interface(small_run):
     assert float(law.cvar(0.1)) < float(law.quantile(0.1)) < float(law.quantile(0.9))
     assert law.sample(jax.random.key(0), 1_000).shape == (1_000,)
     assert float(run.law((2, 6), seed=1)[0].mean) != float(law.mean)
+    assert repr(run) == f"Run('{run.path}': umdqn-c on grid-world, 2 seeds, {run.step:,} steps)"
     with pytest.raises(UmdqnError, match="seed = 7"):
         run.law([2, 6], seed=7)
     with pytest.raises(UmdqnError, match="observation"):
@@ -188,7 +189,8 @@ def test_divergence_stops_the_run_and_keeps_the_last_good_checkpoint(tmp_path):
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(run.params))
 
 
-def test_ctrl_c_saves_and_exits_cleanly(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_stop_saves_and_exits_cleanly(number, tmp_path):
     out = tmp_path / "run"
     process = subprocess.Popen(
         [
@@ -215,7 +217,7 @@ def test_ctrl_c_saves_and_exits_cleanly(tmp_path):
     deadline = time.monotonic() + 120
     while not (metrics.exists() and metrics.read_text()) and time.monotonic() < deadline:
         time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in errors
@@ -223,6 +225,7 @@ def test_ctrl_c_saves_and_exits_cleanly(tmp_path):
     assert run.manifest["status"] == "interrupted"
     assert run.step == run.manifest["step"] >= 200
     assert f"interrupted at step {run.step}" in errors
+    assert f"umdqn train --resume {out}" in errors
 
 
 def test_a_run_never_overwrites(tmp_path, monkeypatch):

@@ -60,6 +60,7 @@ def test_compiled_environments_share_a_process_for_all_seeds():
     # The same configuration has the same name in every sweep; another one has another.
     assert len({job.name for job in [*jobs, *hosted]}) == len(jobs) + len(hosted)
     assert sweep_of(data | {"seeds": 3}).jobs()[0].name == jobs[0].name
+    assert [job.varied for job in jobs[:2]] == ["discount 0.5", "discount 0.9"]
 
 
 def test_a_sweep_goes_on_with_more_of_everything():

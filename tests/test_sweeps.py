@@ -130,6 +130,10 @@ def test_failures_are_listed_and_stop_nothing(tmp_path, monkeypatch, capsys):
     assert "Traceback" not in printed.err
     assert "grid-world" in printed.out
     assert {record["env"] for record in collect(out)} == {"grid-world"}
+    # Nor does a comparison pass over what is missing.
+    assert main(["compare", str(out), "--out", str(tmp_path / "report")]) == 0
+    assert f"{out}: 1 of 2 runs are not finished" in capsys.readouterr().err
+    assert f"{out}: 1 of 2 runs are not finished" in (tmp_path / "report/report.md").read_text()
 
 
 def test_a_damaged_run_is_one_failure(undisturbed, tmp_path):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn, get_args, get_origin
 
 from umdqn import commands, sweep_commands
-from umdqn.types import Domain, Notice, UmdqnError, unknown
+from umdqn.types import Domain, Notice, UmdqnError, one_line, unknown
 
 _INTERRUPTED = 130
 
@@ -39,6 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         print(f"umdqn: {error or 'out of memory'}", file=sys.stderr)
+        return 1
+    except RuntimeError as error:
+        # How XLA says that there is no memory.
+        if "RESOURCE_EXHAUSTED" not in str(error):
+            raise
+        print(f"umdqn: out of memory: {one_line(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("umdqn: interrupted", file=sys.stderr)
@@ -120,7 +126,7 @@ def _add_readers(command: Callable[[str, str], argparse.ArgumentParser]) -> None
     calibrate.add_argument("--out", type=Path, help="picture to write")
     laws.add_argument("--state", required=True, help="state, such as 2,6")
     laws.add_argument("--out", required=True, type=Path, help="picture to write")
-    watch.add_argument("--out", required=True, type=Path, help="animation to write (.gif)")
+    watch.add_argument("--out", required=True, type=Path, help="animation to write (.gif or .webp)")
     watch.add_argument("--seed", help="seed whose policy plays (default: the first)")
     watch.add_argument("--steps", default="1000", help="most steps (default 1000)")
 

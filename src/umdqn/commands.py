@@ -127,6 +127,8 @@ def calibrate(options: argparse.Namespace) -> None:
         print(json.dumps(report))
         return
     print_calibration(report)
+    if options.out:
+        print(options.out)
 
 
 def study(options: argparse.Namespace) -> None:

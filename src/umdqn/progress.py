@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -55,12 +55,7 @@ class TrainingDisplay(Callback):
             f"{self._config.steps:,} steps, {seeds} -> {path}",
             soft_wrap=True,
         )
-        if self._config.steps <= self._config.replay.warmup:
-            self._console.print(
-                f"note: {self._config.replay.warmup:,} random steps (replay.warmup) come before "
-                f"the first update, so that {self._config.steps:,} steps learn nothing",
-                soft_wrap=True,
-            )
+        self._bar.update(self._task, completed=step)
 
     def on_chunk(self, report: Report) -> None:
         """Move the bar."""
@@ -129,19 +124,21 @@ class SweepDisplay:
             self._console.print(f"{count} {name} {outcome.status}{why}", soft_wrap=True)
         self._remaining(state)
 
-    def _table(self, state: State) -> Table:
+    def _table(self, state: State) -> Group:
         done = sum(outcome.status == "finished" for outcome in state.outcomes.values())
         failed = len(state.outcomes) - done
         waiting = len(state.jobs) - len(state.outcomes) - len(state.running)
         title = f"{done} finished, {len(state.running)} running, {waiting} waiting, {failed} failed"
-        table = Table(title=title + self._remaining(state), title_justify="left", box=None)
-        for column in ("run", "steps", "", "return"):
+        table = Table(box=None)
+        for column in ("run", "", "steps", "", "return"):
             table.add_column(column, justify="left" if column == "run" else "right")
         for name, running in state.running.items():
-            steps = state.jobs[name].config.steps
+            job = state.jobs[name]
+            share = f"{running.step / job.config.steps:.0%}"
             score = "" if running.score is None else f"{running.score:.3f}"
-            table.add_row(name, f"{running.step:,}", f"{running.step / steps:.0%}", score)
-        return table
+            table.add_row(name, job.varied, f"{running.step:,}", share, score)
+        # A title of the table's own would be broken to its width.
+        return Group(title + self._remaining(state), *([table] if state.running else []))
 
     def _remaining(self, state: State) -> str:
         """The time left, if what is left goes as fast as what was done since the start."""

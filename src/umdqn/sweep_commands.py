@@ -62,14 +62,17 @@ def _sweep_of(options: argparse.Namespace) -> Any:
 def compare(options: argparse.Namespace) -> None:
     """Compare the algorithms of sweeps and runs."""
     from umdqn.analysis import write_comparison
-    from umdqn.sweeps import collect_all
+    from umdqn.sweeps import collect_all, unfinished
 
     records = collect_all(options.paths)
     if not records:
         raise UmdqnError(f"{options.paths[0]} holds no evaluations of finished runs")
     for axis in ("env", "agent"):
         records = _only(records, axis, getattr(options, axis))
-    for path in write_comparison(records, options.out):
+    missing = list(filter(None, map(unfinished, options.paths)))
+    for remark in missing:
+        notice(remark)
+    for path in write_comparison(records, options.out, missing):
         print(path)
 
 
@@ -88,6 +91,7 @@ def reproduce(options: argparse.Namespace) -> None:
     from umdqn.loops import available_cores
 
     made = Reproduction(options.out, options.scale, options.names, options.env)
+    made.claim()
     jobs, left = made.jobs, made.left()
     cores = available_cores() if options.workers is None else _workers(options)
     print(
@@ -96,7 +100,6 @@ def reproduce(options: argparse.Namespace) -> None:
         "known (umdqn/analysis/rates.json)",
         file=sys.stderr,
     )
-    made.claim()
     with _complaints(_run(jobs, made.sweep, options)):
         for path in made.write():
             print(path)

@@ -76,8 +76,10 @@ def one_line(error: BaseException) -> str:
 def unknown(kind: str, name: str, known: Iterable[str]) -> UmdqnError:
     """The error for a name that is not in a table, with the nearest name that is."""
     names = sorted(set(known))
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    parts = [f"did you mean {close[0]!r}?"] if close else []
+    # Capitals make no difference to what somebody meant.
+    spelt = {known.lower(): known for known in names}
+    close = difflib.get_close_matches(name.lower(), spelt, n=1, cutoff=0.5)
+    parts = [f"did you mean {spelt[close[0]]!r}?"] if close else []
     if len(names) <= _FEW or not close:
         parts.append(f"known: {', '.join(names)}")
     return UmdqnError(f"unknown {kind} {name!r}: {' '.join(parts)}")

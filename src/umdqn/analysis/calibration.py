@@ -118,10 +118,13 @@ def draw_calibration(report: dict[str, Any], title: str, out: Path) -> None:
 def _figure(report: dict[str, Any], title: str) -> Figure:
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), constrained_layout=True)
     edges = np.linspace(0, 1, _BINS + 1)
-    for seed in report["seeds"].values():
-        left.stairs(np.array(seed["pit"]) * _BINS, edges, color=COLOURS[5], alpha=0.6)
-    left.stairs(np.array(report["pit"]) * _BINS, edges, color=COLOURS[0], linewidth=2)
-    left.axhline(1.0, color="black", linestyle=":")
+    for number, seed in enumerate(report["seeds"].values()):
+        label = "each seed" if number == 0 else None
+        left.stairs(np.array(seed["pit"]) * _BINS, edges, color=COLOURS[5], alpha=0.6, label=label)
+    pit = np.array(report["pit"]) * _BINS
+    left.stairs(pit, edges, color=COLOURS[0], linewidth=2, label="all seeds")
+    left.axhline(1.0, color="black", linestyle=":", label="calibrated")
+    left.legend(frameon=False)
     left.set(xlabel="probability below the realised return (PIT)", ylabel="density", xlim=(0, 1))
     left.set_ylim(bottom=0)
     levels = np.array(LEVELS)
@@ -129,10 +132,16 @@ def _figure(report: dict[str, Any], title: str) -> Figure:
     errors = 2 * np.array([report["coverage_error"][f"{level:g}"] for level in LEVELS])
     right.plot([0, 1], [0, 1], color="black", linestyle=":", label="calibrated")
     right.errorbar(
-        levels, found, yerr=errors, fmt="o", color=COLOURS[0], capsize=3, label="found (2 errors)"
+        levels,
+        found,
+        yerr=errors,
+        fmt="o",
+        color=COLOURS[0],
+        capsize=3,
+        label="found, +- 2 standard errors",
     )
     right.set(xlabel="central interval of the law", ylabel="share of returns inside")
-    right.set(xlim=(0.4, 1), ylim=(0.4, 1))
+    right.set(xlim=(0.4, 1.02), ylim=(min(0.4, float((found - errors).min()) - 0.02), 1.02))
     right.legend(frameon=False)
     for axis in (left, right):
         axis.grid(alpha=0.25)

@@ -49,7 +49,11 @@ def curves_figure(scores: Scores, algorithms: Sequence[str], title: str) -> Figu
             runs = scores.raw[algorithm][task][:, None, :]
             curve = sample_efficiency(scores.steps[task], runs, mean, window=_WINDOW)
             style = _style(index)
-            axis.plot(curve.steps, curve.value, linewidth=1.5, label=algorithm, **style)
+            # One evaluation is no line.
+            marker = "o" if len(curve.steps) == 1 else None
+            axis.plot(
+                curve.steps, curve.value, linewidth=1.5, marker=marker, label=algorithm, **style
+            )
             axis.fill_between(
                 curve.steps, curve.low, curve.high, color=style["color"], alpha=0.15, linewidth=0
             )
@@ -135,6 +139,7 @@ def _legend(figure: Figure, axes: Iterable[Axes]) -> None:
     found = [zip(*reversed(axis.get_legend_handles_labels()), strict=True) for axis in axes]
     entries = dict(entry for axis in found for entry in axis)
     labels, handles = list(entries), list(entries.values())
-    # Eight names do not fit below one panel.
-    columns = min(len(labels), int(figure.get_figwidth() / 1.6))
+    # As many names side by side as fit: a letter takes about 0.09 inches, a line and gaps 0.7.
+    width = 0.7 + 0.09 * max(map(len, labels), default=0)
+    columns = max(min(len(labels), int(figure.get_figwidth() / width)), 1)
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)

@@ -140,9 +140,12 @@ def _curve_caption(scores: Scores) -> str:
     )
 
 
-def write_comparison(records: Sequence[Record], out: Path) -> list[Path]:
-    """A report of the records of any sweep; the files written."""
+def write_comparison(
+    records: Sequence[Record], out: Path, remarks: Sequence[str] = ()
+) -> list[Path]:
+    """A report of the records of any sweep, after some remarks; the files written."""
     names = scores_of(records).algorithms
     claim(out, "comparison")
     section = comparison_section(records, out, names, names)
+    section = section._replace(parts=[*remarks, *section.parts])
     return write_report(out, "Comparison of algorithms", [section], records, {})

@@ -204,8 +204,11 @@ def _hosted(
         raise
     except Exception as error:
         listing = CATALOGUE.get(name)
-        hint = f" (pip install 'umdqn[{listing.extra}]')" if listing and listing.extra else ""
-        raise UmdqnError(f"environment {name!r} cannot be made: {one_line(error)}{hint}") from error
+        missing = isinstance(error, (gymnasium.error.DependencyNotInstalled, ImportError))
+        if missing and listing and listing.extra:
+            needed = f"needs an extra: pip install 'umdqn[{listing.extra}]'"
+            raise UmdqnError(f"environment {name!r} {needed}") from error
+        raise UmdqnError(f"environment {name!r} cannot be made: {one_line(error)}") from error
     if not isinstance(env, gymnasium.Env):
         raise UmdqnError(f"environment {name!r}: {make} made {type(env).__name__}, not an Env")
     names = getattr(env.unwrapped, "action_names", ())

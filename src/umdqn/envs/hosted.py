@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -149,7 +150,7 @@ class GymnasiumEnvs(HostEnv):
         try:
             answer = self._envs[copy].step(action + self.spec.first_action)
         except Exception as error:
-            raise self._fault(f"raised {one_line(error)}") from error
+            raise self._fault(f"raised {one_line(error)}{_where(error)}") from error
         if not (isinstance(answer, tuple) and len(answer) == 5):
             expected = "observation, reward, terminated, truncated and info"
             self._require(False, "step()", expected, answer)
@@ -191,7 +192,14 @@ class GymnasiumEnvs(HostEnv):
         )
 
     def render(self) -> np.ndarray | None:
-        picture = guarded(self.spec.name, "render", self._envs[0].render)
+        try:
+            picture = guarded(self.spec.name, "render", self._envs[0].render)
+        except EnvironmentFault as fault:
+            if isinstance(fault.__cause__, gymnasium.error.DependencyNotInstalled):
+                raise UmdqnError(
+                    f"pictures of {self.spec.name!r} need an extra: pip install 'umdqn[render]'"
+                ) from fault
+            raise
         return picture if isinstance(picture, np.ndarray) and picture.ndim == 3 else None
 
     def close(self) -> None:
@@ -256,8 +264,14 @@ def guarded(name: str, what: str, call: Callable[[], Any]) -> Any:
         raise
     except Exception as error:
         raise EnvironmentFault(
-            f"environment {name!r} could not {what}: {one_line(error)}"
+            f"environment {name!r} could not {what}: {one_line(error)}{_where(error)}"
         ) from error
+
+
+def _where(error: Exception) -> str:
+    """The line that raised an error, for whoever wrote it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
 
 
 def close(name: str, env: gymnasium.Env) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from umdqn.loops import Progress
 from umdqn.runs.config import Config
+from umdqn.types import check
 
 
 class Report(NamedTuple):
@@ -46,6 +47,9 @@ class Callbacks(Callback):
     """Several callbacks as one."""
 
     def __init__(self, members: Sequence[Callback]):
+        for member in members:
+            kind = type(member).__name__
+            check(isinstance(member, Callback), "callbacks", kind, "objects of umdqn.Callback")
         self._members = tuple(members)
 
     def on_start(self, path: Path, config: Config, step: int) -> None:

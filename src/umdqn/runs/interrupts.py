@@ -1,4 +1,4 @@
-"""Ctrl-C that lets work come to a good end."""
+"""Ctrl-C, and the signal of cluster managers, that let work come to a good end."""
 
 from __future__ import annotations
 
@@ -8,22 +8,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+# What a keyboard sends, and what Slurm, Docker and `kill` send before they do worse.
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 @contextmanager
 def deferred_interrupt() -> Iterator[threading.Event]:
-    """Turn the first Ctrl-C into a flag, so that work can be saved; a second one kills."""
+    """Turn the first signal to stop into a flag, so that work can be saved; a second one kills."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
-    before = signal.getsignal(signal.SIGINT)
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     def note(signum: int, frame: Any) -> None:
         asked.set()
-        signal.signal(signal.SIGINT, before)
+        restore()
 
-    signal.signal(signal.SIGINT, note)
+    for number in _SIGNALS:
+        signal.signal(number, note)
     try:
         yield asked
     finally:
-        signal.signal(signal.SIGINT, before)
+        restore()

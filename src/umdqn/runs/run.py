@@ -47,6 +47,11 @@ class Run:
         self._evaluation = self.config.steps + 1 if checkpoint == "best" else self.step
         self.params = {s: jax.tree.map(jnp.asarray, state.params) for s, state in states.items()}
 
+    def __repr__(self) -> str:
+        config = self.config
+        seeds = f"{config.seeds} seed" + "s" * (config.seeds > 1)
+        return f"Run({str(self.path)!r}: {config.label} on {config.env}, {seeds}, {self.age})"
+
     @property
     def path(self) -> Path:
         """The run's directory."""

@@ -118,8 +118,10 @@ class Trainer:
                 self.save("running")
             if interrupted.is_set() and self.step < self.config.steps:
                 self.save("interrupted")
+                path = self.directory.path
                 raise Interrupted(
-                    f"interrupted at step {self.step}; saved in {self.directory.path}"
+                    f"interrupted at step {self.step}; saved in {path}, and goes on with "
+                    f"umdqn train --resume {path}"
                 )
         self.save("finished")
 

@@ -49,10 +49,16 @@ def train_config(
     """Train what a configuration says, in a new run directory."""
     # Whatever cannot be built is refused before a directory is made for it.
     config.build_agent()
+    if config.steps <= config.replay.warmup:
+        notice(
+            f"{config.replay.warmup:,} random steps (replay.warmup) come before the first update, "
+            f"so that {config.steps:,} steps learn nothing"
+        )
+    callback = Callbacks(callbacks)
     directory = RunDirectory.claim(config, out)
     with directory.locked():
         directory.begin(config)
-        return _train(config, directory, callbacks)
+        return _train(config, directory, callback)
 
 
 def resume(
@@ -64,21 +70,22 @@ def resume(
     directory = RunDirectory(Path(path))
     config, spec, manifest = directory.read_manifest()
     _check_same(directory.path, config, spec, manifest["versions"])
+    before = config.steps
     if steps is not None:
-        longer = override(config, {"steps": steps})
-        if longer.steps != config.steps and config.optimiser.schedule != "constant":
-            notice(
-                f"the learning rate falls over {longer.steps:,} steps now, instead of "
-                f"{config.steps:,}: from here on it is what a run of that length has"
-            )
-        config = longer
+        config = override(config, {"steps": steps})
+    callback = Callbacks(callbacks)
     with directory.locked():
-        reached = directory.checkpoints.steps()[-1:] or [0]
-        check(config.steps >= reached[0], "steps", config.steps, f"at least {reached[0]}, done")
-        if manifest["status"] == "finished" and config.steps == reached[0]:
-            notice(f"{path} is finished; --steps can make it longer than {reached[0]:,} steps")
+        reached = (directory.checkpoints.steps() or [0])[-1]
+        check(config.steps >= reached, "steps", config.steps, f"at least {reached}, done")
+        if manifest["status"] == "finished" and config.steps == reached:
+            notice(f"{path} is finished; --steps can make it longer than {reached:,} steps")
             return load(path)
-        return _train(config, directory, callbacks, resumes=True)
+        if config.steps != before and config.optimiser.schedule != "constant":
+            notice(
+                f"the learning rate falls over {config.steps:,} steps now, instead of "
+                f"{before:,}: from here on it is what a run of that length has"
+            )
+        return _train(config, directory, callback, resumes=True)
 
 
 def _check_same(path: Path, config: Config, spec: EnvSpec, before: dict[str, str]) -> None:
@@ -121,10 +128,9 @@ def train_once(config: Config, path: Path, callbacks: Sequence[Callback] = ()) -
 def _train(
     config: Config,
     directory: RunDirectory,
-    callbacks: Sequence[Callback],
+    callback: Callback,
     resumes: bool = False,
 ) -> Run:
-    callback = Callbacks(callbacks)
     with deferred_interrupt() as interrupted:
         try:
             trainer = Trainer(config, directory, callback)

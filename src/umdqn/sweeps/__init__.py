@@ -3,7 +3,14 @@
 from umdqn.sweeps.driver import State, read_plan, run_sweep
 from umdqn.sweeps.plan import Job, Sweep, read_sweep, sweep_of
 from umdqn.sweeps.pools import LocalPool, Pool, RayPool
-from umdqn.sweeps.results import axes_of, collect, collect_all, final, write_results
+from umdqn.sweeps.results import (
+    axes_of,
+    collect,
+    collect_all,
+    final,
+    unfinished,
+    write_results,
+)
 from umdqn.sweeps.work import Outcome, Place
 
 __all__ = [
@@ -23,5 +30,6 @@ __all__ = [
     "read_sweep",
     "run_sweep",
     "sweep_of",
+    "unfinished",
     "write_results",
 ]

@@ -99,6 +99,12 @@ class Job(NamedTuple):
         parts = [re.sub(r"[^A-Za-z0-9.-]+", "-", part) for part in parts]
         return cls("_".join([*parts, hashlib.sha256(data).hexdigest()[:8]]), point, config)
 
+    @property
+    def varied(self) -> str:
+        """Where it is on the axes that its name does not tell."""
+        own = {axis: value for axis, value in self.point.items() if axis not in _MAIN_AXES}
+        return ", ".join(f"{axis} {value}" for axis, value in own.items())
+
     def to_json(self) -> dict[str, Any]:
         """The job as data."""
         return {"name": self.name, "point": self.point, "config": to_dict(self.config)}

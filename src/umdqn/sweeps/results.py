@@ -50,8 +50,19 @@ def collect_all(paths: Sequence[Path]) -> list[Record]:
     return records
 
 
+def unfinished(path: Path) -> str | None:
+    """What is missing of a sweep, in words; nothing of whatever else there is."""
+    if not Place(path).plan.is_file():
+        return None
+    jobs = read_plan(path)
+    left = sum(not Place(path).finished(job) for job in jobs)
+    return f"{path}: {left} of {len(jobs)} runs are not finished and do not count" if left else None
+
+
 def _records_in(path: Path) -> list[Record]:
     """The records of a sweep, of a run, or of the table that a sweep has written."""
+    if not path.exists():
+        raise UmdqnError(f"cannot read {path}: there is no such file or directory")
     if path.is_file():
         return _of_table(path)
     return _of_run(path) if (path / "manifest.json").is_file() else collect(path)
