@@ -62,7 +62,8 @@ def made(tmp_path_factory):
 
 def test_figures_are_pictures_and_drawings(made):
     reproduction, _ = made
-    names = {"laws-baselines", "comparison", "aggregates", "profiles", "improvement"}
+    statistics = {"aggregates", "efficiency", "profiles", "improvement"}
+    names = {"laws-baselines", "comparison"} | statistics
     assert {path.stem for path in reproduction.out.glob("*.png")} == names
     for path in reproduction.out.glob("*.svg"):
         assert ET.parse(path).getroot().tag.endswith("svg")
@@ -75,7 +76,7 @@ def test_the_report_is_one_file_that_says_everything(made):
     text = page.read_text()
     # Nothing is fetched from anywhere.
     assert not re.findall(r'(?:src|href)="(?!data:)', text)
-    assert text.count("<img ") == 5
+    assert text.count("<img ") == 6
     for needed in ("grid-world", "cdqn", "0, 1", "jax 0.", "replay", "probability of", "400"):
         assert needed.lower() in text.lower()
     table = markdown.read_text()

@@ -119,6 +119,10 @@ def test_scores_of_records():
     # Final returns are 20, 21, 40, 41.
     np.testing.assert_allclose(scores.normalised("slow"), [[0, 0], [1 / 21, 1 / 21]])
     assert scores.ranks() == {"slow": {"a": 2, "b": 2}, "fast": {"a": 1, "b": 1}}
+    # Evaluations at 10 and 20 of 20 steps; before the first there is only the first.
+    along = scores.along("slow", np.array([0.1, 0.5, 0.9, 1.0]))
+    np.testing.assert_allclose(along[0, 0], np.array([-10, -10, -10, 0]) / 21)
+    assert along.shape == (2, 2, 4)
     # Each pair once, and only of those that there are.
     better = scores.improvements(["fast", "slow"], ["slow", "fast", "nobody"])
     assert better == {("fast", "slow"): (1, 1, 1)}
@@ -172,6 +176,11 @@ def test_algorithms_are_compared_where_all_were_tried():
     # Three seeds on one task, two on the other: two of each count.
     assert uneven.normalised("fast").shape == (2, 2)
     once = scores_of([*RECORDS, *(record("c", agent, 0, 10, 5.0) for agent in ("slow", "fast"))])
+    # Runs that went on are compared where the others ended, and that is said.
+    further = [record("a", "fast", seed, 30, 99.0) for seed in (0, 1)]
+    scores = scores_of([*RECORDS, *further])
+    assert scores.longer == {"a": 30}
+    assert (scores.steps["a"][-1], scores_of(RECORDS).longer) == (20, {})
     # One run on a task has a rank, but does not make others count less.
     assert once.common == ["a", "b", "c"]
     assert once.ranks()["slow"] == {"a": 2, "b": 2, "c": 1}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +65,8 @@ class Scores(NamedTuple):
     """Steps of the evaluations, by task."""
     raw: dict[str, dict[str, np.ndarray]]
     """Returns [runs, evaluations] by algorithm and task."""
+    longer: dict[str, int]
+    """Where some runs went on after the last step at which all were evaluated: how far."""
 
     @property
     def algorithms(self) -> list[str]:
@@ -124,11 +126,28 @@ class Scores(NamedTuple):
 
     def normalised(self, algorithm: str) -> np.ndarray:
         """Final scores [runs, tasks] on the repeated tasks: as many runs as all of them have."""
+        return self._on_repeated(algorithm, lambda task: self.final(algorithm, task))
+
+    def along(self, algorithm: str, shares: np.ndarray) -> np.ndarray:
+        """Scores [runs, tasks, shares] when some share of training was done, on the same scale.
+
+        Each is that of the last evaluation up to then; of the first, where there was none yet.
+        """
+
+        def so_far(task: str) -> np.ndarray:
+            steps = self.steps[task]
+            places = np.searchsorted(steps, shares * steps[-1], side="right") - 1
+            return self.raw[algorithm][task][:, np.maximum(places, 0)]
+
+        return self._on_repeated(algorithm, so_far)
+
+    def _on_repeated(self, algorithm: str, of: Callable[[str], np.ndarray]) -> np.ndarray:
+        """Returns [runs, ...] of each repeated task as scores: as many runs as all of them have."""
         runs = min(len(self.raw[algorithm][task]) for task in self.repeated)
         columns = []
         for task in self.repeated:
             low, high = self.bounds(task)
-            columns.append((self.final(algorithm, task)[:runs] - low) / (high - low))
+            columns.append((of(task)[:runs] - low) / (high - low))
         return np.stack(columns, axis=1)
 
     def aggregates(self) -> dict[str, dict[str, Estimate]]:
@@ -193,6 +212,7 @@ def scores_of(records: Sequence[Record]) -> Scores:
         of_task = found.setdefault(record["env"], {}).setdefault(algorithm(record), {})
         of_task.setdefault(record["seed"], {})[record["step"]] = record["return_mean"]
     steps: dict[str, np.ndarray] = {}
+    longer: dict[str, int] = {}
     raw: dict[str, dict[str, np.ndarray]] = {algorithm(record): {} for record in records}
     for task, agents in found.items():
         evaluated = [set(run) for runs in agents.values() for run in runs.values()]
@@ -200,6 +220,8 @@ def scores_of(records: Sequence[Record]) -> Scores:
         if not common:
             raise UmdqnError(f"the runs on {task} were never evaluated at the same step")
         steps[task] = np.array(common)
+        if (last := max(map(max, evaluated))) > common[-1]:
+            longer[task] = last
         for name, runs in agents.items():
             raw[name][task] = np.array([[run[step] for step in common] for run in runs.values()])
-    return Scores(list(found), steps, raw)
+    return Scores(list(found), steps, raw, longer)

@@ -15,6 +15,7 @@ from umdqn.analysis.comparison import Scores
 from umdqn.analysis.figures import COLOURS
 from umdqn.analysis.statistics import (
     STATISTICS,
+    Curve,
     Estimate,
     mean,
     performance_profile,
@@ -23,6 +24,8 @@ from umdqn.analysis.statistics import (
 )
 
 _WINDOW = 5
+# Where environments are put together, each has as many points as the one with the fewest.
+_FEW = 3
 _COLUMNS = 3
 _STYLES = ("-", "--")
 
@@ -48,15 +51,7 @@ def curves_figure(scores: Scores, algorithms: Sequence[str], title: str) -> Figu
                 continue
             runs = scores.raw[algorithm][task][:, None, :]
             curve = sample_efficiency(scores.steps[task], runs, mean, window=_WINDOW)
-            style = _style(index)
-            # One evaluation is no line.
-            marker = "o" if len(curve.steps) == 1 else None
-            axis.plot(
-                curve.steps, curve.value, linewidth=1.5, marker=marker, label=algorithm, **style
-            )
-            axis.fill_between(
-                curve.steps, curve.low, curve.high, color=style["color"], alpha=0.15, linewidth=0
-            )
+            _draw_curve(axis, curve, algorithm, _style(index))
         axis.set_title(task)
         axis.set_xlabel("steps")
         axis.xaxis.set_major_locator(MaxNLocator(5))
@@ -68,6 +63,30 @@ def curves_figure(scores: Scores, algorithms: Sequence[str], title: str) -> Figu
     _legend(figure, axes.flat)
     figure.suptitle(title)
     return figure
+
+
+def efficiency_figure(scores: Scores, title: str) -> Figure:
+    """The interquartile mean over all tasks and runs along training, with its band."""
+    figure, axis = plt.subplots(figsize=(7, 4.4), layout="constrained")
+    count = min(len(scores.steps[task]) for task in scores.repeated)
+    shares = np.arange(1, count + 1) / count
+    for index, algorithm in enumerate(scores.algorithms):
+        curve = sample_efficiency(shares, scores.along(algorithm, shares), window=_FEW)
+        _draw_curve(axis, curve, algorithm, _style(index))
+    axis.set_xlabel("share of training")
+    axis.set_ylabel("IQM of normalised returns")
+    axis.grid(alpha=0.25)
+    _legend(figure, [axis])
+    axis.set_title(title)
+    return figure
+
+
+def _draw_curve(axis: Axes, curve: Curve, name: str, style: dict[str, Any]) -> None:
+    # One evaluation is no line.
+    marker = "o" if len(curve.steps) == 1 else None
+    axis.plot(curve.steps, curve.value, linewidth=1.5, marker=marker, label=name, **style)
+    band = {"color": style["color"], "alpha": 0.15, "linewidth": 0}
+    axis.fill_between(curve.steps, curve.low, curve.high, **band)
 
 
 def aggregates_figure(scores: Scores, title: str) -> Figure:

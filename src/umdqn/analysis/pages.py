@@ -8,7 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from umdqn.runs.files import read_sealed, write_bytes, write_csv, write_json, write_sealed
+from umdqn.runs.files import (
+    is_temporary,
+    read_sealed,
+    write_bytes,
+    write_csv,
+    write_json,
+    write_sealed,
+)
 from umdqn.sweeps import axes_of
 from umdqn.types import UmdqnError
 
@@ -65,7 +72,7 @@ def claim(out: Path, kind: str) -> None:
     mark = out / "report.json"
     try:
         out.mkdir(parents=True, exist_ok=True)
-        vacant = not any(out.iterdir())
+        vacant = all(map(is_temporary, out.iterdir()))
     except OSError as error:
         raise UmdqnError(f"--out {out}: cannot make it: {error.strerror}") from error
     if vacant:

@@ -17,7 +17,7 @@ from umdqn.analysis.sections import comparison_section, curves_section, picture
 from umdqn.envs.grid_world import STATES
 from umdqn.runs import RunDirectory, load
 from umdqn.runs.fields import to_dict
-from umdqn.sweeps import Job, Place, collect
+from umdqn.sweeps import Job, Place, as_planned, collect
 from umdqn.types import UmdqnError, unknown
 
 _GRID = "grid-world"
@@ -45,7 +45,9 @@ class Reproduction:
             if env not in known:
                 raise unknown(f"environment of scale {scale}", env, known)
         self.out, self.scale = out, scale
-        self.names = tuple(names) or tuple(NAMES)
+        # What was made before stays in the report.
+        made = [name for name in NAMES if (out / f"{name}.png").exists()]
+        self.names = tuple(name for name in NAMES if not names or name in (*names, *made))
         self.envs = tuple(envs) or tuple(known)
 
     @property
@@ -87,10 +89,12 @@ class Reproduction:
 
     def left(self) -> list[Job]:
         """The trainings that are not done yet."""
-        return [job for job in self.jobs if not Place(self.sweep).finished(job)]
+        done = self._finished()
+        return [job for job in as_planned(self.jobs, self.sweep) if job not in done]
 
     def _finished(self) -> list[Job]:
-        return [job for job in self.jobs if Place(self.sweep).finished(job)]
+        planned = as_planned(self.jobs, self.sweep)
+        return [job for job in planned if Place(self.sweep).finished(job)]
 
     def _account(self) -> list[str | Table]:
         """What was run, in words and numbers."""

@@ -12,6 +12,7 @@ from umdqn.analysis.comparison import Scores, final_table, scores_of, summary_ta
 from umdqn.analysis.curves import (
     aggregates_figure,
     curves_figure,
+    efficiency_figure,
     improvement_figure,
     profiles_figure,
 )
@@ -55,11 +56,21 @@ def comparison_section(
         "is that of all seeds together, at its step. The fall is how far runs are below their best "
         "so far, on average over the second half of training, as a share of the range of all "
         "evaluations on an environment.",
+        *_cut_short(scores),
         Table(*final_table(scores)),
     ]
     if len(scores.algorithms) > 1 and scores.common:
         parts += _together(scores, out, ours, others)
     return Section("comparison", parts)
+
+
+def _cut_short(scores: Scores) -> list[str]:
+    """Where the end of some runs does not count, in words."""
+    return [
+        f"On {task} all of this is up to step {scores.steps[task][-1]:,}, the last at which all "
+        f"were evaluated; some runs went on to {last:,}."
+        for task, last in scores.longer.items()
+    ]
 
 
 def _together(
@@ -88,6 +99,13 @@ def _together(
             f"Statistics of normalised final returns with 95% intervals; {_NORMAL}.",
         ),
         Table(["", *next(iter(aggregates.values()))], rows),
+        picture(
+            out,
+            "efficiency",
+            efficiency_figure(scores, "Sample efficiency"),
+            "Interquartile mean of normalised returns along training, moving average over 3 "
+            f"points, with 95% bands; {_NORMAL}.",
+        ),
         picture(
             out,
             "profiles",

@@ -16,6 +16,7 @@ from umdqn.types import UmdqnError, check
 REPETITIONS = 2_000
 LEVEL = 0.95
 _TRIMMED = 0.25
+_AT_ONCE = 50
 
 Statistic = Callable[[np.ndarray], np.ndarray]
 """A number of scores on the last two axes, [..., runs, tasks]."""
@@ -122,8 +123,10 @@ def probability_of_improvement(
     same = first.shape[1] == second.shape[1]
     check(same, "scores", (first.shape, second.shape), "the same tasks for both")
     rng = np.random.default_rng(seed)
-    again = (resampled(scores, repetitions, rng) for scores in (first, second))
-    values = _improvement(*again)
+    again = [resampled(scores, repetitions, rng) for scores in (first, second)]
+    # Every pair of runs of a few repetitions at a time: all at once would not fit in memory.
+    pieces = [np.array_split(scores, -(-repetitions // _AT_ONCE)) for scores in again]
+    values = np.concatenate([_improvement(*pair) for pair in zip(*pieces, strict=True)])
     low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Estimate(float(_improvement(first, second)), float(low), float(high))
 

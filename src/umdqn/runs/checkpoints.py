@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ from umdqn.runs.files import (
 from umdqn.types import UmdqnError, notice
 
 _DIGITS = "[0-9]" * 10
+# What may be dropped if nobody needs it: no other file in these directories is ours.
+_OURS = re.compile(rf"({_DIGITS}(\.loop)?|[0-9]+-{_DIGITS}-[0-9]+)\.safetensors")
 
 
 class Checkpoints:
@@ -152,20 +155,29 @@ class Checkpoints:
         """Drop what only older checkpoints need to go on; what they learned stays."""
         for step in self.steps()[:-keep]:
             self._loop_path(step).unlink(missing_ok=True)
-        self._drop_unknown(self._replay.iterdir(), self._needed(keep))
+        with contextlib.suppress(Unreadable):
+            self._drop_unknown(self._replay.iterdir(), self._needed(keep))
 
     def _needed(self, keep: int) -> set[str]:
-        """Pieces of memory that the newest checkpoints need, if their indices are sound."""
+        """Pieces of memory that the newest checkpoints need, if their indices are sound.
+
+        An index that cannot be read now may be sound: it raises, and nothing is to be dropped.
+        """
         needed: set[str] = set()
         for step in self.steps()[-keep:]:
-            with contextlib.suppress(UmdqnError):
+            try:
                 of_seeds = self._index(step)["replay"].values()
-                needed |= {piece["file"] for of_seed in of_seeds for piece in of_seed}
+            except Unreadable:
+                raise
+            except UmdqnError:
+                continue
+            needed |= {piece["file"] for of_seed in of_seeds for piece in of_seed}
         return needed
 
     def _drop_unknown(self, paths: Iterable[Path], known: set[str]) -> None:
         for path in list(paths):
-            if self._name(path) not in known and not path.is_dir():
+            ours = _OURS.fullmatch(path.name) or is_temporary(path)
+            if ours and self._name(path) not in known and not path.is_dir():
                 path.unlink(missing_ok=True)
 
     def forget_after(self, step: int) -> None:

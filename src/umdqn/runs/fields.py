@@ -56,9 +56,9 @@ def _value(head: str, hint: Any, value: Any) -> Any:
     """What to put in a field: a part by its name, or a value in the field's type."""
     if head not in CHOICES:
         return _read(head, hint, value)
-    if value not in CHOICES[head]:
+    if str(value) not in CHOICES[head]:
         raise unknown(head, str(value), CHOICES[head])
-    return CHOICES[head][value]()
+    return CHOICES[head][str(value)]()
 
 
 def override(config: Any, overrides: Mapping[str, Any]) -> Any:

@@ -22,6 +22,8 @@ from safetensors.numpy import save as save_tensors
 
 from umdqn.types import UmdqnError
 
+# How the names of files end that are being written: nobody else's do.
+_TEMPORARY = ".umdqn-partial"
 # No description of a run is nearly as long.
 _LARGEST_JSON = 64_000_000
 
@@ -48,7 +50,7 @@ def locked(directory: Path, name: str = "lock") -> Iterator[None]:
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file so that a reader sees all of it or what was there before."""
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        descriptor, name = tempfile.mkstemp(_TEMPORARY, f".{path.name}.", path.parent)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
@@ -67,8 +69,8 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether a file may be what is left of one that was being written."""
-    return re.fullmatch(r"\..+\.[a-z0-9_]{8}", path.name) is not None
+    """Whether a file is what is left of one that was being written."""
+    return re.fullmatch(rf"\..+\.[a-z0-9_]{{8}}{re.escape(_TEMPORARY)}", path.name) is not None
 
 
 def write_json(path: Path, data: Any) -> None:

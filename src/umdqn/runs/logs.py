@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import secrets
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.config import Config
 from umdqn.runs.fields import to_dict
+from umdqn.runs.files import read_json, write_json
 from umdqn.types import UmdqnError, one_line, unknown
 
 
@@ -35,7 +36,7 @@ class TensorBoard(Callback):
         for seed in config.all_seeds:
             # Whatever a resumed run had logged after its checkpoint is done again.
             self._writers[seed] = self._module.SummaryWriter(
-                str(path / "tensorboard" / f"seed-{seed}"), purge_step=step + 1 if step else None
+                str(path / "tensorboard" / f"seed-{seed}"), purge_step=step + 1
             )
 
     def on_evaluation(self, step: int, records: Sequence[dict[str, Any]]) -> None:
@@ -63,12 +64,10 @@ class WeightsAndBiases(Callback):
         self._run: Any = None
 
     def on_start(self, path: Path, config: Config, step: int) -> None:
-        # The same run when it is resumed: its name is that of the directory.
-        name = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
         try:
             self._run = self._module.init(
                 project="umdqn",
-                id=name,
+                id=_identity(path),
                 name=path.name,
                 dir=str(path),
                 config=to_dict(config),
@@ -92,6 +91,18 @@ class WeightsAndBiases(Callback):
     def on_end(self, status: str) -> None:
         if self._run is not None:
             self._run.finish(exit_code=0 if status == "finished" else 1)
+
+
+def _identity(run: Path) -> str:
+    """What a run is called elsewhere: the same when it is resumed, and no other run's."""
+    path = run / "wandb.json"
+    if not path.exists():
+        write_json(path, {"id": secrets.token_hex(8)})
+    found = read_json(path)
+    known = isinstance(found, dict) and isinstance(found.get("id"), str)
+    if not known:
+        raise UmdqnError(f"{path} is corrupt: it has no id")
+    return found["id"]
 
 
 LOGS: dict[str, type[Callback]] = {"tensorboard": TensorBoard, "wandb": WeightsAndBiases}

@@ -1,6 +1,6 @@
 """Sweeps: many runs, each once, on this machine or on a Ray cluster."""
 
-from umdqn.sweeps.driver import State, read_plan, run_sweep
+from umdqn.sweeps.driver import State, as_planned, read_plan, run_sweep
 from umdqn.sweeps.plan import Job, Sweep, read_sweep, sweep_of
 from umdqn.sweeps.pools import LocalPool, Pool, RayPool
 from umdqn.sweeps.results import (
@@ -22,6 +22,7 @@ __all__ = [
     "RayPool",
     "State",
     "Sweep",
+    "as_planned",
     "axes_of",
     "collect",
     "collect_all",

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from umdqn.runs import Interrupted, RunDirectory
 from umdqn.runs.files import locked, read_json, read_sealed, write_sealed
 from umdqn.runs.interrupts import deferred_interrupt
-from umdqn.sweeps.plan import FORMAT, Job, joined
+from umdqn.sweeps.plan import FORMAT, Job, Joined, joined
 from umdqn.sweeps.pools import MakePool, Pool
 from umdqn.sweeps.work import Outcome, Place
 from umdqn.types import UmdqnError
@@ -50,8 +50,7 @@ def run_sweep(
     _make(root)
     with locked(root):
         place = Place(root)
-        before = read_plan(root) if place.plan.exists() else []
-        plan, wanted = joined(before, jobs, root, place.begun)
+        plan, wanted = _joined(jobs, root)
         outcomes = {job.name: Outcome("finished") for job in wanted if place.finished(job)}
         todo = [job for job in wanted if job.name not in outcomes]
         if todo:
@@ -64,6 +63,17 @@ def run_sweep(
                 pool.close()
         show(State({job.name: job for job in wanted}, {}, outcomes))
         return outcomes
+
+
+def _joined(jobs: Sequence[Job], root: Path) -> Joined:
+    place = Place(root)
+    before = read_plan(root) if place.plan.exists() else []
+    return joined(before, jobs, root, place.begun)
+
+
+def as_planned(jobs: Sequence[Job], root: Path) -> list[Job]:
+    """The jobs, under the names with which a sweep has begun them."""
+    return _joined(jobs, root).wanted
 
 
 def _write_plan(place: Place, plan: Sequence[Job], todo: Sequence[Job]) -> None:

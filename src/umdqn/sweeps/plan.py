@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from umdqn.runs import Config, configure
 from umdqn.runs.config import MOST_SEEDS
-from umdqn.runs.fields import from_dict, override, read_number, to_dict
-from umdqn.types import UmdqnError, check, check_count, unknown
+from umdqn.runs.fields import from_dict, leaves, override, read_number, to_dict
+from umdqn.types import Domain, UmdqnError, check, check_count, unknown
 
 FORMAT = "umdqn-sweep"
 _MAIN_AXES = ("env", "agent", "preset")
@@ -64,6 +64,9 @@ class Sweep:
             config = configure(point["env"], point["agent"], point["preset"], fields)
             # What the environment lacks is better known now than in the middle of the sweep.
             config.build_agent()
+            # However it was written, the same value is the same place.
+            held = {path: value for path, _, value in leaves(config)}
+            point |= {name: _plain(held[name]) for name in self.axes}
             jobs += [Job.of(point, each) for each in self._by_seeds(config)]
         names: dict[str, Job] = {}
         for job in jobs:
@@ -130,6 +133,8 @@ def read_sweep(path: Path) -> Sweep:
         raise UmdqnError(f"cannot read {path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UmdqnError(f"{path} is not TOML: {error}") from error
+    except RecursionError as error:
+        raise UmdqnError(f"{path} is not a sweep: too deep") from error
     try:
         return sweep_of(data)
     except UmdqnError as error:
@@ -155,7 +160,7 @@ def joined(
     """
     plan, wanted = list(before), []
     for job in jobs:
-        rivals = [old for old in plan if old.point == job.point and _common(old, job)]
+        rivals = [old for old in plan if old.name == job.name or _contend(old, job)]
         for old in rivals:
             if not begun(old):
                 plan.remove(old)
@@ -184,8 +189,17 @@ def _others(job: Job, taken: set[int]) -> list[Job]:
     ]
 
 
-def _common(first: Job, second: Job) -> set[int]:
-    return set(first.config.all_seeds) & set(second.config.all_seeds)
+def _contend(first: Job, second: Job) -> bool:
+    """Whether two jobs are for the same seeds of the same point."""
+    seeds = set(first.config.all_seeds) & set(second.config.all_seeds)
+    return first.point == second.point and bool(seeds)
+
+
+def _plain(value: Any) -> Any:
+    """A value as tables and file names have it."""
+    if isinstance(value, Domain):
+        return f"{value.low:g},{value.high:g}"
+    return ",".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def _without_seeds(config: Config) -> Config:

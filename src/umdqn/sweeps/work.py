@@ -143,8 +143,11 @@ def claim_core() -> IO[bytes] | None:
     chosen = cores[os.getpid() % len(cores)]
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, exist_ok=True)
-        for core in cores:
-            claim = (folder / str(core)).open("wb")
+        # Others may write beside it: a folder, or a link, of theirs is not ours to follow.
+        ours = folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
+        for core in cores if ours else ():
+            flags = os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW
+            claim = os.fdopen(os.open(folder / str(core), flags, 0o600), "wb")
             try:
                 fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
