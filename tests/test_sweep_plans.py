@@ -97,6 +97,20 @@ def test_a_sweep_goes_on_with_more_of_everything():
     assert after(first, other, begun=lambda job: False) == (names(other), names(other))
 
 
+def test_a_value_is_the_same_place_however_it_is_written():
+    """Options give text, files give numbers; plans of before may hold either."""
+    data = SWEEP | {"fields": {}}
+    text = sweep_of(data | {"axes": {"discount": ["0.5", "9e-1"], "torso": ["8,8"]}}).jobs()
+    number = sweep_of(data | {"axes": {"discount": [0.5, 0.9], "torso": [[8, 8]]}}).jobs()
+    assert text == number
+    assert number[0].point["discount"] == 0.5
+    assert number[0].point["torso"] == "8,8"
+    before = [job._replace(point=job.point | {"discount": "0.5"}) for job in text[:1]]
+    plan, wanted = joined(before, number, Path("out"), lambda job: True)
+    assert [job.name for job in plan] == [job.name for job in number]
+    assert wanted == plan
+
+
 def test_files_that_are_no_sweeps(tmp_path, capsys):
     file = tmp_path / "sweep.toml"
     file.write_text("env = [")
