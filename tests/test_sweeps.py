@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -69,7 +70,7 @@ def test_killed_workers_and_drivers_change_nothing(undisturbed, tmp_path):
         "[axes]\ndiscount = [0.5, 0.9]\n[fields]\n" + "\n".join(lines)
     )
     command = [sys.executable, "-m", "umdqn.cli", "sweep", str(file), "--out", str(out)]
-    for victim in ("worker", "driver"):
+    for victim in ("driver", "worker"):
         driver = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         seen = len(list(out.glob("runs/*/checkpoints/*.json")))
         deadline = time.monotonic() + 120
@@ -77,12 +78,10 @@ def test_killed_workers_and_drivers_change_nothing(undisturbed, tmp_path):
             assert time.monotonic() < deadline
             assert driver.poll() is None
             time.sleep(0.05)
-        if victim == "worker":
-            os.kill(children(out)[0], signal.SIGKILL)
-            time.sleep(1)
-        os.kill(driver.pid, signal.SIGKILL)
-        driver.wait()
-    assert main(["sweep", str(file), "--out", str(out)]) == 0
+        os.kill(driver.pid if victim == "driver" else children(out)[0], signal.SIGKILL)
+        # A driver whose worker is killed does all there is to do.
+        assert victim == "worker" or driver.wait() == -signal.SIGKILL
+    assert driver.wait() == 0
     assert [path.read_bytes() for path in write_results(out)] == results
     assert len(list(out.glob("runs/*"))) == 4
     assert not list(out.rglob(".*"))
@@ -269,6 +268,17 @@ def test_an_unreachable_cluster_is_one_line(tmp_path, capsys):
     assert not (tmp_path / "out" / "sweep.json").exists()
     assert main([*arguments, "--ray", "local", "--workers", "2"]) == 1
     assert "the Ray cluster knows how many it has" in capsys.readouterr().err
+
+
+def test_something_else_that_listens_is_no_cluster(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("umdqn.sweeps.pools._PATIENCE", 8.0)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        address = f"127.0.0.1:{other.getsockname()[1]}"
+        point = ["sweep", "--env", "grid-world", "--agent", "dqn", "--ray", address]
+        assert main([*point, "--out", str(tmp_path / "out")]) == 1
+    error = capsys.readouterr().err
+    assert f"--ray {address}: cannot reach a Ray cluster: no answer within 8 seconds" in error
+    assert error.count("\n") == 1
 
 
 def test_a_sweep_on_ray_is_the_same_sweep(undisturbed, tmp_path):

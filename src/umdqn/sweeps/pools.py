@@ -18,6 +18,10 @@ from umdqn.loops import available_cores
 from umdqn.sweeps.work import Outcome, work
 from umdqn.types import UmdqnError, check, one_line
 
+# Another process tries whether a cluster answers, and can be stopped: Ray itself waits for minutes.
+_PROBE = "import sys, ray; ray.init(sys.argv[1], log_to_driver=False, logging_level='ERROR')"
+_PATIENCE = 60.0
+
 
 class Pool(Protocol):
     """Runs jobs side by side."""
@@ -195,6 +199,16 @@ def _check_reachable(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=5).close()
     except (OSError, OverflowError) as error:
         raise _unreachable(address, one_line(error)) from error
+    try:
+        command = [sys.executable, "-c", _PROBE, address]
+        probe = subprocess.run(
+            command, capture_output=True, timeout=_PATIENCE, check=False, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired:
+        raise _unreachable(address, f"no answer within {_PATIENCE:g} seconds") from None
+    if probe.returncode != 0:
+        lines = probe.stderr.decode(errors="replace").split("\n")
+        raise _unreachable(address, next(filter(None, map(str.strip, reversed(lines))), ""))
 
 
 def _work_on_ray(root: str, name: str) -> dict[str, Any]:
