@@ -104,7 +104,7 @@ def test_atari_transitions_fit_in_little_memory():
 
 FAULTS = """
 import resource
-from umdqn.loops import keep_freed_memory
+from umdqn.loops.machine import keep_freed_memory
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
