@@ -123,6 +123,7 @@ def test_memory_that_was_freed_is_taken_again_without_faults():
         [sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True
     )
     first, second, pages = map(int, process.stdout.split())
-    # Other threads may fault a little meanwhile; a fresh block faults once a page.
-    assert first >= pages
+    # A fresh block faults once a page, except for what was on the heap before; other threads may
+    # fault a little meanwhile.
+    assert first > pages // 2
     assert second < pages // 100
