@@ -11,6 +11,7 @@ from umdqn.analysis.scales import SCALES, Part, hours, jobs_of, seconds
 from umdqn.cli import main
 from umdqn.envs import CATALOGUE
 from umdqn.runs import configure
+from umdqn.runs.fields import to_dict
 from umdqn.sweeps import LocalPool, run_sweep
 from umdqn.types import UmdqnError
 
@@ -48,12 +49,14 @@ def test_estimates_grow_with_the_work():
     assert hours([]) == 0
 
 
+PART = Part(("grid-world",), ("dqn", "cdqn"), "paper", 400, 2, TINY)
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """Curves and a comparison of two agents on the grid world."""
     with pytest.MonkeyPatch.context() as patch:
-        part = Part(("grid-world",), ("dqn", "cdqn"), "paper", 400, 2, TINY)
-        patch.setitem(scales.SCALES, "tiny", (part,))
+        patch.setitem(scales.SCALES, "tiny", (PART,))
         names = ("laws-baselines", "comparison")
         reproduction = Reproduction(tmp_path_factory.mktemp("paper"), "tiny", names)
         run_sweep(reproduction.jobs, reproduction.sweep, LocalPool)
@@ -86,6 +89,16 @@ def test_the_report_is_one_file_that_says_everything(made):
     assert sorted(row["agent"] for row in data["What was run"][0]) == ["cdqn", "dqn"]
     for row in (row for of_section in data.values() for rows in of_section for row in rows):
         assert f"| {' | '.join(row.values())} |" in table
+
+
+def test_what_was_made_before_is_found_again(made, monkeypatch):
+    """Also by a version whose configurations have one field more, and so other names."""
+    monkeypatch.setitem(scales.SCALES, "tiny", (PART,))
+    monkeypatch.setattr("umdqn.sweeps.plan.to_dict", lambda config: {**to_dict(config), "new": 1})
+    again = Reproduction(made[0].out, "tiny", ["laws-baselines"])
+    assert again.names == ("laws-baselines", "comparison")
+    assert not {job.name for job in again.jobs} & {job.name for job in made[0].jobs}
+    assert again.left() == []
 
 
 def test_mistakes_are_one_line(tmp_path, capsys):
