@@ -177,7 +177,7 @@ class Scores(NamedTuple):
         """Places of the algorithms on every task by mean final return; equals share the better."""
         means = {
             task: {name: self.final(name, task).mean() for name in self.algorithms}
-            for task in self.common
+            for task in self.repeated
         }
         return {
             name: {

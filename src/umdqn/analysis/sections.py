@@ -89,9 +89,8 @@ def _together(
     ]
     where = ", ".join(scores.repeated)
     return [
-        "Ranks by final return, where all were tried:",
-        Table(["rank", *scores.common, "mean"], rank_rows),
         _runs_that_count(scores),
+        Table(["rank", *scores.repeated, "mean"], rank_rows),
         picture(
             out,
             "aggregates",
@@ -143,8 +142,8 @@ def _runs_that_count(scores: Scores) -> str:
         shown = f"all {counts.popitem()[1]}"
     where = ", ".join(scores.repeated)
     single = [task for task in scores.common if task not in scores.repeated]
-    left_out = f"; {', '.join(single)} are left out: not all have several runs there"
-    return f"Statistics over {where}{left_out if single else ''}. Runs that count on each: {shown}."
+    left_out = f", without {', '.join(single)}, where not all have several" if single else ""
+    return f"Ranks and statistics over {where}{left_out}. Runs that count on each: {shown}."
 
 
 def _curve_caption(scores: Scores) -> str:
