@@ -19,7 +19,9 @@ def deferred_interrupt() -> Iterator[threading.Event]:
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    # What was not set from Python could not be set back.
+    known = [number for number in _SIGNALS if signal.getsignal(number) is not None]
+    before = {number: signal.getsignal(number) for number in known}
 
     def restore() -> None:
         for number, handler in before.items():
@@ -29,7 +31,7 @@ def deferred_interrupt() -> Iterator[threading.Event]:
         asked.set()
         restore()
 
-    for number in _SIGNALS:
+    for number in known:
         signal.signal(number, note)
     try:
         yield asked
