@@ -160,7 +160,7 @@ def test_what_a_start_leaves_counts_as_nothing(finished, tmp_path):
     for folder in ("checkpoints", "replay"):
         (path / folder).mkdir(parents=True)
     (path / "metrics.jsonl").touch()
-    (path / ".manifest.json.k3_x9abc").write_text("{")
+    (path / ".manifest.json.k3_x9abc.umdqn-partial").write_text("{")
     assert digest(train_config(finished[0].config, path)) == digest(finished[0])
     assert not list(path.rglob(".*"))
 

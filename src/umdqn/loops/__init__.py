@@ -11,7 +11,7 @@ from umdqn.loops.machine import (
     use_all_cores,
 )
 from umdqn.loops.memory import FrameMemory, Memory, PairMemory, make_memory, needed_bytes
-from umdqn.loops.snapshot import Restored, Snapshot, from_named, named_leaves
+from umdqn.loops.snapshot import Restored, Snapshot, from_named, named_agents, named_leaves
 
 __all__ = [
     "CompiledLoop",
@@ -32,6 +32,7 @@ __all__ = [
     "from_named",
     "keep_compiled_programs",
     "make_memory",
+    "named_agents",
     "named_leaves",
     "needed_bytes",
     "peak_memory",

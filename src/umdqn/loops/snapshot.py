@@ -65,6 +65,15 @@ def named_leaves(tree: PyTree) -> dict[str, Any]:
     return {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
 
 
+def named_agents(agents: Mapping[int, PyTree]) -> dict[str, np.ndarray]:
+    """What agents have learned, by seed and path."""
+    return {
+        f"{seed}{name}": np.asarray(leaf)
+        for seed, agent in agents.items()
+        for name, leaf in named_leaves(agent).items()
+    }
+
+
 def from_named(like: T, arrays: Mapping[str, np.ndarray], where: str) -> T:
     """A tree of the structure, shapes and types of `like`, from arrays by path."""
     expected = {name: (leaf.shape, leaf.dtype) for name, leaf in named_leaves(like).items()}

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import PyTree
 
-from umdqn.loops import Restored, Snapshot, from_named, named_leaves
+from umdqn.loops import Restored, Snapshot, from_named, named_agents, named_leaves
 from umdqn.runs.files import (
     Unreadable,
     encode_arrays,
@@ -84,7 +84,7 @@ class Checkpoints:
             for seed, snapshot in snapshots.items()
             for name, array in snapshot.rest.items()
         }
-        learned = _learned({seed: snapshot.agent for seed, snapshot in snapshots.items()})
+        learned = named_agents({seed: snapshot.agent for seed, snapshot in snapshots.items()})
         self._write(self._loop_path(step), rest, files)
         self._write(self.agent_path(step), learned, files)
         index = {
@@ -102,7 +102,7 @@ class Checkpoints:
     def rehearse(self, snapshots: Iterable[Snapshot]) -> None:
         """Take the memory that saving takes, and give it back."""
         for snapshot in snapshots:
-            encode_arrays(_learned({0: snapshot.agent}))
+            encode_arrays(named_agents({0: snapshot.agent}))
             full = snapshot._replace(entered=snapshot.room)
             _, rows = next(full.pieces([0] * len(full.room)))
             encode_arrays(rows)
@@ -112,7 +112,7 @@ class Checkpoints:
         if step in self.steps() or not agents:
             return
         files: dict[str, dict[str, Any]] = {}
-        self._write(self.agent_path(step), _learned(agents), files)
+        self._write(self.agent_path(step), named_agents(agents), files)
         self._write_index({"step": step, "files": files, "replay": {}})
 
     def _write_index(self, index: dict[str, Any]) -> None:
@@ -159,10 +159,7 @@ class Checkpoints:
             self._drop_unknown(self._replay.iterdir(), self._needed(keep))
 
     def _needed(self, keep: int) -> set[str]:
-        """Pieces of memory that the newest checkpoints need, if their indices are sound.
-
-        An index that cannot be read now may be sound: it raises, and nothing is to be dropped.
-        """
+        """Pieces of memory that the newest checkpoints need; raises if an index is `Unreadable`."""
         needed: set[str] = set()
         for step in self.steps()[-keep:]:
             try:
@@ -300,11 +297,3 @@ class Checkpoints:
             return step, found
         assert first is not None
         raise first
-
-
-def _learned(agents: Mapping[int, PyTree]) -> dict[str, np.ndarray]:
-    return {
-        f"{seed}{name}": np.asarray(leaf)
-        for seed, agent in agents.items()
-        for name, leaf in named_leaves(agent).items()
-    }
