@@ -24,8 +24,8 @@ from umdqn.analysis.statistics import (
 )
 
 _WINDOW = 5
-# Where environments are put together, each has as many points as the one with the fewest.
-_FEW = 3
+# Environments put together have as many points as the one with the fewest, so that it is shorter.
+_WINDOW_TOGETHER = 3
 _COLUMNS = 3
 _STYLES = ("-", "--")
 
@@ -71,7 +71,7 @@ def efficiency_figure(scores: Scores, title: str) -> Figure:
     count = min(len(scores.steps[task]) for task in scores.repeated)
     shares = np.arange(1, count + 1) / count
     for index, algorithm in enumerate(scores.algorithms):
-        curve = sample_efficiency(shares, scores.along(algorithm, shares), window=_FEW)
+        curve = sample_efficiency(shares, scores.along(algorithm, shares), window=_WINDOW_TOGETHER)
         _draw_curve(axis, curve, algorithm, _style(index))
     axis.set_xlabel("share of training")
     axis.set_ylabel("IQM of normalised returns")

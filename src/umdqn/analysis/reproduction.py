@@ -89,8 +89,8 @@ class Reproduction:
 
     def left(self) -> list[Job]:
         """The trainings that are not done yet."""
-        done = self._finished()
-        return [job for job in as_planned(self.jobs, self.sweep) if job not in done]
+        planned = as_planned(self.jobs, self.sweep)
+        return [job for job in planned if not Place(self.sweep).finished(job)]
 
     def _finished(self) -> list[Job]:
         planned = as_planned(self.jobs, self.sweep)

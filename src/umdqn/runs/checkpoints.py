@@ -155,6 +155,7 @@ class Checkpoints:
         """Drop what only older checkpoints need to go on; what they learned stays."""
         for step in self.steps()[:-keep]:
             self._loop_path(step).unlink(missing_ok=True)
+        # An index that cannot be read now may be sound: its pieces stay.
         with contextlib.suppress(Unreadable):
             self._drop_unknown(self._replay.iterdir(), self._needed(keep))
 

@@ -196,7 +196,7 @@ def _contend(first: Job, second: Job) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A value as tables and file names have it."""
+    """A value as tables have it."""
     if isinstance(value, Domain):
         return f"{value.low:g},{value.high:g}"
     return ",".join(map(str, value)) if isinstance(value, tuple) else value
