@@ -1,4 +1,4 @@
-"""Environments that are seen: torsos, MinAtar, Atari, and watching."""
+"""Environments with image observations: torsos, MinAtar, Atari, and watching."""
 
 import gymnasium
 import jax
@@ -9,18 +9,20 @@ from gymnasium.utils.env_checker import check_env
 from PIL import Image
 
 import umdqn
-from umdqn.cli import main
-from umdqn.envs import find
+from umdqn.cli.main import main
+from umdqn.envs.atari import AtariEnvs
+from umdqn.envs.catalogue import find
 from umdqn.envs.minatar import GAMES, MinAtar
-from umdqn.networks import Torso
-from umdqn.networks.torsos import choose_convolutions
-from umdqn.runs import configure, train_config
-from umdqn.types import Observation, UmdqnError
+from umdqn.errors import UmdqnError
+from umdqn.networks import torsos
+from umdqn.runs.build import build_training
+from umdqn.runs.start import train_config
+from umdqn.specs import Observation
 
 PONG = Observation((4, 84, 84), "uint8", (0.0,), (255.0,), 4)
 BREAKOUT = Observation((10, 10, 4), "bool", (0.0,), (1.0,))
 TINY = {
-    "torso": "8",
+    "torso.widths": "8",
     "representation.hidden": "8",
     "metric.points": 10,
     "representation.intervals": 10,
@@ -32,7 +34,7 @@ TINY = {
 
 @pytest.mark.parametrize("observation", [PONG, BREAKOUT], ids=["nature", "minatar"])
 def test_convolutions_are_those_of_jax(observation):
-    torso = Torso(observation, "auto", (16,), jax.random.key(0))
+    torso = torsos.Auto((16,)).build(observation, jax.random.key(0))
     random = np.random.default_rng(0)
     raw = random.integers(0, 256 if observation.dtype == "uint8" else 2, observation.shape)
     picture = jnp.asarray(raw.astype(observation.dtype))
@@ -56,22 +58,23 @@ def test_convolutions_are_those_of_jax(observation):
 
 
 def test_networks_are_chosen_from_the_observation():
-    assert choose_convolutions(PONG) == "nature"
-    assert choose_convolutions(BREAKOUT) == "minatar"
-    assert choose_convolutions(Observation((3, 2, 2))) == "none"
-    assert choose_convolutions(Observation((8,))) == "none"
-    assert choose_convolutions(Observation((96, 96, 3), "uint8")) == "nature"
-    with pytest.raises(UmdqnError, match="convolutions = 'nature' is not allowed: pictures of at"):
-        Torso(BREAKOUT, "nature", (8,), jax.random.key(0))
+    auto = torsos.Auto((8,))
+    assert auto.chosen(PONG) == torsos.Nature((8,))
+    assert auto.chosen(BREAKOUT) == torsos.MinAtar((8,))
+    assert auto.chosen(Observation((3, 2, 2))) == torsos.Mlp((8,))
+    assert auto.chosen(Observation((8,))) == torsos.Mlp((8,))
+    assert auto.chosen(Observation((96, 96, 3), "uint8")) == torsos.Nature((8,))
+    with pytest.raises(UmdqnError, match="torso = 'nature' is not allowed: pictures of three axes"):
+        torsos.Nature((8,)).build(BREAKOUT, jax.random.key(0))
 
 
 def test_entries_are_scaled_where_bounds_are_narrow():
-    """Wide bounds are limits that no one reaches, unless they are those of counts."""
-    torso = Torso(find("CartPole-v1").spec.observation, "auto", (4,), jax.random.key(0))
+    """Wide bounds of measured quantities are seldom reached; those of counts are."""
+    torso = torsos.Mlp((4,)).build(find("CartPole-v1").spec.observation, jax.random.key(0))
     seen = jnp.array([4.8, 3.0, -0.41887902, -2.0])
     np.testing.assert_allclose(torso._scaled(seen), [4.8, 3.0, -1.0, -2.0], rtol=1e-5)
     counts = Observation((2,), "int32", (0.0, 0.0), (1_000.0, 4.0))
-    torso = Torso(counts, "auto", (4,), jax.random.key(0))
+    torso = torsos.Mlp((4,)).build(counts, jax.random.key(0))
     np.testing.assert_allclose(torso._scaled(jnp.array([1_000, 1])), [1.0, -0.5])
 
 
@@ -125,16 +128,27 @@ def test_atari_has_the_papers_wrappers():
     assert ended >= 1
 
 
-def test_atari_scores_raw_rewards_and_learns_from_clipped_ones():
-    config = configure("ALE/Breakout", overrides=TINY | {"domain": (-1, 10)})
-    lanes = config.build_lanes()
-    lane = lanes.lanes[0]
-    step = lane.env.step
-    lane.env.step = lambda actions: step(actions)._replace(reward=np.array([7.0]))
-    progress = lanes.advance(300)[0]
-    batch = lane.memory.sample(np.random.default_rng(0), 50)
-    lanes.close()
-    assert set(batch.reward.tolist()) == {1.0}
+def test_atari_scores_raw_rewards_and_learns_from_clipped_ones(monkeypatch):
+    step = AtariEnvs.step
+    monkeypatch.setattr(
+        AtariEnvs, "step", lambda env, a: step(env, a)._replace(reward=np.array([7.0]))
+    )
+    config = umdqn.configure("ALE/Breakout", overrides=TINY | {"domain": (-1, 10)})
+    training = build_training(config)
+    progress = training.advance(300)[0]
+    [snapshot] = training.snapshots()
+    pieces = snapshot.pieces([0] * len(snapshot.entered))
+    stored = {
+        reward
+        for _, rows in pieces
+        for name, column in rows.items()
+        if name.endswith("/rewards")
+        for reward in column.tolist()
+    }
+    training.close()
+    # The first frames of an episode have rows of their own, without a reward.
+    assert stored <= {0.0, 1.0}
+    assert 1.0 in stored
     assert int(progress.episodes) > 0
     assert float(progress.returns) >= 7
     assert float(progress.returns) % 7 == 0
@@ -142,7 +156,7 @@ def test_atari_scores_raw_rewards_and_learns_from_clipped_ones():
 
 @pytest.fixture(scope="module")
 def breakout(tmp_path_factory):
-    config = configure("MinAtar/Breakout", overrides=TINY | {"steps": 80})
+    config = umdqn.configure("MinAtar/Breakout", overrides=TINY | {"steps": 80})
     return train_config(config, tmp_path_factory.mktemp("runs") / "breakout")
 
 
@@ -167,7 +181,7 @@ def test_watching_says_what_it_cannot_write(breakout, tmp_path, capsys):
 def test_any_gymnasium_environment_trains(tmp_path, capsys):
     path = tmp_path / "run"
     command = ["train", "gymnasium.envs.classic_control:CartPoleEnv", "dqn", "--steps", "120"]
-    small = ["--torso", "8", "--replay.warmup", "40", "--evaluation.episodes", "2"]
+    small = ["--torso.widths", "8", "--replay.warmup", "40", "--evaluation.episodes", "2"]
     limited = ["--evaluation.limit", "50", "--num_envs", "2", "--out", str(path)]
     assert main([*command, *small, *limited]) == 0
     assert "are taken to lie in [-10, 110]" in capsys.readouterr().err
@@ -176,8 +190,8 @@ def test_any_gymnasium_environment_trains(tmp_path, capsys):
 
 def test_stable_baselines_evaluates_a_run(tmp_path):
     evaluation = pytest.importorskip("stable_baselines3.common.evaluation")
-    fields = {"steps": 60, "torso": "8", "replay.warmup": 40, "evaluation.episodes": 2}
-    run = train_config(configure("CartPole-v1", "dqn", overrides=fields), tmp_path / "run")
+    fields = {"steps": 60, "torso.widths": "8", "replay.warmup": 40, "evaluation.episodes": 2}
+    run = train_config(umdqn.configure("CartPole-v1", "dqn", overrides=fields), tmp_path / "run")
     mean, _ = evaluation.evaluate_policy(run, gymnasium.make("CartPole-v1"), n_eval_episodes=3)
     assert 8 <= mean <= 500
 
@@ -187,17 +201,19 @@ def test_stable_baselines_evaluates_a_run(tmp_path):
     [((7, 7, 16), False), ((3, 40, 40), True), ((4, 84, 84), True), ((96, 64, 3), False)],
 )
 def test_channels_are_the_odd_axis_out_or_the_shorter_end(shape, first):
-    assert Torso(Observation(shape), "auto", (4,), jax.random.key(0)).channels_first == first
+    torso = torsos.Auto((4,)).build(Observation(shape), jax.random.key(0))
+    assert torso.channels_first == first
 
 
 def test_tables_of_numbers_with_bounds_of_their_own_are_scaled():
     low, high = tuple(map(float, range(6))), tuple(map(float, range(2, 8)))
-    torso = Torso(Observation((2, 3), "float32", low, high), "auto", (4,), jax.random.key(0))
+    observation = Observation((2, 3), "float32", low, high)
+    torso = torsos.Auto((4,)).build(observation, jax.random.key(0))
     seen = jnp.arange(6.0).reshape(2, 3)
     np.testing.assert_allclose(torso._scaled(seen.reshape(-1)), -np.ones(6))
     assert torso(seen).shape == (4,)
-    with pytest.raises(UmdqnError, match="pictures of three axes, not 2 x 3 float32"):
-        Torso(Observation((2, 3)), "nature", (4,), jax.random.key(0))
+    with pytest.raises(UmdqnError, match="pictures of three axes .* not 2 x 3 float32"):
+        torsos.Nature((4,)).build(Observation((2, 3)), jax.random.key(0))
 
 
 @pytest.mark.parametrize("name", ["ALE/UpNDown", "ALE/upndown-v5"])

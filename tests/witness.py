@@ -1,4 +1,4 @@
-"""What tests see of runs and sweeps from outside: checksums, processes and their listeners."""
+"""Helpers for tests of runs and sweeps: checksums, child processes, listening sockets."""
 
 import contextlib
 import hashlib
@@ -7,7 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
-# A training of seconds that has several checkpoints, evaluations and a memory that wraps.
+# A run of a few seconds with several checkpoints and evaluations, and a replay that wraps.
 SMALL = {
     "steps": 1_000,
     "replay.warmup": 100,
@@ -16,12 +16,12 @@ SMALL = {
     "evaluation.episodes": 4,
     "checkpoint_every": 200,
     "chunk": 100,
-    "torso": "8,8",
+    "torso.widths": "8,8",
 }
 
 
 def digest(run) -> dict[str, str]:
-    """Checksums of everything that the end of a run consists of."""
+    """Return checksums of the files that hold the end of a run."""
     path = run.path
     names = [
         "metrics.jsonl",
@@ -33,12 +33,12 @@ def digest(run) -> dict[str, str]:
 
 
 def options(fields) -> list[str]:
-    """Fields as options of a command."""
+    """Return fields as command-line options."""
     return [part for name, value in fields.items() for part in (f"--{name}", str(value))]
 
 
 def children(out) -> list[int]:
-    """The processes of the jobs of a sweep."""
+    """Return the ids of the processes that run the jobs of a sweep."""
     found = subprocess.run(
         ["pgrep", "-f", f"umdqn.sweeps {out}"], capture_output=True, text=True
     ).stdout
@@ -46,7 +46,7 @@ def children(out) -> list[int]:
 
 
 def descendants(pid) -> set[int]:
-    """A process and all that it has started."""
+    """Return the ids of a process and of all its descendants."""
     parents = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -59,7 +59,7 @@ def descendants(pid) -> set[int]:
 
 
 def listening(pids) -> set[str]:
-    """The addresses at which processes listen."""
+    """Return the addresses on which processes listen."""
     sockets = set()
     for pid in pids:
         with contextlib.suppress(OSError):

@@ -6,13 +6,42 @@ law = run.law([2, 6])[0]
 law.mean, law.cdf(0.5), law.quantile(0.05), law.cvar(0.1)
 """
 
-from umdqn.agents import ALGORITHMS
-from umdqn.envs import CATALOGUE
-from umdqn.laws import Law
-from umdqn.runs import Callback, Config, Run, configure, load, resume, train
-from umdqn.types import Domain, UmdqnError
+from __future__ import annotations
 
-__version__ = "0.1.0"
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from umdqn.agents.algorithms import ALGORITHMS
+    from umdqn.envs.catalogue import CATALOGUE
+    from umdqn.errors import UmdqnError
+    from umdqn.laws.law import Law
+    from umdqn.runs.callbacks import Callback
+    from umdqn.runs.config import Config
+    from umdqn.runs.configure import configure
+    from umdqn.runs.kinds import register
+    from umdqn.runs.run import Run, load
+    from umdqn.runs.start import resume, train
+    from umdqn.specs import Domain
+
+__version__ = "0.2.0"
+
+# Importing JAX takes a second: names are imported when they are first used.
+_HOMES = {
+    "ALGORITHMS": "umdqn.agents.algorithms",
+    "CATALOGUE": "umdqn.envs.catalogue",
+    "Callback": "umdqn.runs.callbacks",
+    "Config": "umdqn.runs.config",
+    "Domain": "umdqn.specs",
+    "Law": "umdqn.laws.law",
+    "Run": "umdqn.runs.run",
+    "UmdqnError": "umdqn.errors",
+    "configure": "umdqn.runs.configure",
+    "load": "umdqn.runs.run",
+    "register": "umdqn.runs.kinds",
+    "resume": "umdqn.runs.start",
+    "train": "umdqn.runs.start",
+}
 
 __all__ = [
     "ALGORITHMS",
@@ -23,8 +52,22 @@ __all__ = [
     "Law",
     "Run",
     "UmdqnError",
+    "__version__",
     "configure",
     "load",
+    "register",
     "resume",
     "train",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'umdqn' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

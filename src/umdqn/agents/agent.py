@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import equinox as eqx
@@ -12,166 +12,239 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PyTree, Shaped
 
-from umdqn.laws import Head, Law, Representation, bellman
-from umdqn.metrics import Metric
-from umdqn.networks import Convolutions, Torso
-from umdqn.types import Domain, EnvSpec, Key, Transition
+from umdqn.agents.network import Network
+from umdqn.decisions.decision import Decision
+from umdqn.errors import UmdqnError, one_line
+from umdqn.exploration.exploration import Exploration
+from umdqn.laws.bellman import bellman
+from umdqn.laws.law import Law
+from umdqn.laws.support import Support
+from umdqn.laws.trained import TrainedLaw
+from umdqn.metrics import METRICS
+from umdqn.metrics.metric import Comparison, Metric
+from umdqn.networks.torso import Torso
+from umdqn.optimisers.optimiser import Optimiser
+from umdqn.replay.transition import Batch, Transition
+from umdqn.representations import REPRESENTATIONS
+from umdqn.representations.representation import Representation
+from umdqn.specs import Domain, EnvSpec, Key
+from umdqn.targets.target import TargetUpdate
 
 
-class Network(eqx.Module):
-    """Torso and head: from one observation to laws."""
+class Learned(NamedTuple):
+    """What laws are made from."""
 
-    torso: Torso
-    head: Head
-
-    def laws(self, observation: Shaped[Array, "..."]) -> Law:
-        """The laws of all actions, on a leading axis."""
-        return self.head.laws(self.torso(observation))
-
-    def law(self, observation: Shaped[Array, "..."], action: Int[Array, ""]) -> Law:
-        """The law of one action."""
-        return self.head.law(self.torso(observation), action)
+    params: PyTree
+    support: Support
 
 
 class AgentState(NamedTuple):
-    """All that learning changes."""
+    """Everything that learning changes."""
 
     params: PyTree
     target_params: PyTree
+    support: Support
     optimiser: PyTree
     updates: Int[Array, ""]
+
+    @property
+    def learned(self) -> Learned:
+        """What laws are made from."""
+        return Learned(self.params, self.support)
+
+
+class Outcome(NamedTuple):
+    """What an update tells."""
+
+    loss: Float[Array, ""]
+    losses: Float[Array, "batch"]
+    """Loss of every transition, unweighted."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Agent:
-    """A representation trained with a metric."""
+    """Parts put together. Equal parts make equal agents, so that programs compile once."""
 
     spec: EnvSpec
     domain: Domain
     representation: Representation
     metric: Metric
-    torso: tuple[int, ...]
-    """Widths of the layers that embed the observation."""
-    optimiser: optax.GradientTransformation
-    sync_every: int
-    """Updates between two copies of the parameters into the target network."""
-    convolutions: Convolutions = "auto"
-    double: bool = False
-    """Whether the main network chooses the next action that the target network evaluates."""
-    network: Callable[[PyTree], Network] = dataclasses.field(init=False)
-    """The network with given parameters."""
-    updater: optax.GradientTransformation = dataclasses.field(init=False)
-    """The optimiser, together with the representation's own if it has one."""
+    decision: Decision
+    torso: Torso
+    optimiser: Optimiser
+    target: TargetUpdate
+    exploration: Exploration
+    double: bool
+    """Whether the trained network chooses the next action that the target network evaluates."""
+    updates: int
+    """Updates of the whole run, for learning rates that fall over it."""
+    update_every: int
+    """Environment steps between two updates."""
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _static(self) -> PyTree:
+        """The network without its arrays."""
         template = eqx.filter_eval_shape(self._fresh_network, jax.random.key(0))
-        static = eqx.filter(template, lambda leaf: not isinstance(leaf, jax.ShapeDtypeStruct))
-        object.__setattr__(self, "network", lambda params: eqx.combine(params, static))
-        own = self.representation.own_optimiser()
-        groups = {"shared": self.optimiser, "own": own}
-        updater = self.optimiser if own is None else optax.partition(groups, self._groups)
-        object.__setattr__(self, "updater", updater)
+        return eqx.filter(template, lambda leaf: not isinstance(leaf, jax.ShapeDtypeStruct))
 
-    def _groups(self, params: Network) -> PyTree:
-        """Which optimiser trains which parameter."""
-        shared = jax.tree.map(lambda _: "shared", params)
-        return eqx.tree_at(
-            lambda network: self.representation.own_parameters(network.head),
-            shared,
-            replace_fn=lambda part: jax.tree.map(lambda _: "own", part),
-        )
+    @cached_property
+    def _comparison(self) -> Comparison:
+        found = self.metric.comparison(type(self.representation))
+        assert found is not None, "check_pair refuses such pairs"
+        return found
+
+    @cached_property
+    def _updater(self) -> optax.GradientTransformation:
+        """The optimiser, together with the representation's own if it has one."""
+        shared, own = self.optimiser.build(self.updates), self.representation.own_optimiser()
+        if own is None:
+            return shared
+
+        def groups(params: Network) -> PyTree:
+            """Which optimiser trains which parameter."""
+            return eqx.tree_at(
+                lambda network: self.representation.own_parameters(network.head),
+                jax.tree.map(lambda _: "shared", params),
+                replace_fn=lambda part: jax.tree.map(lambda _: "own", part),
+            )
+
+        return optax.partition({"shared": shared, "own": own}, groups)
 
     def _fresh_network(self, key: Key) -> Network:
         torso_key, head_key = jax.random.split(key)
-        torso = Torso(self.spec.observation, self.convolutions, self.torso, torso_key)
-        actions = self.spec.num_actions
-        head = self.representation.build(self.torso[-1], actions, self.domain, head_key)
+        torso = self.torso.build(self.spec.observation, torso_key)
+        features = _features(torso, self.spec)
+        head = self.representation.build(features, self.spec.num_actions, head_key)
         return Network(torso, head)
 
+    def network(self, params: PyTree) -> Network:
+        """Return the network with given parameters."""
+        return eqx.combine(params, self._static)
+
     def init(self, key: Key) -> AgentState:
-        """A fresh state; the target network starts equal to the main one."""
+        """Return a fresh state; the target network starts equal to the trained one."""
         params = eqx.filter(self._fresh_network(key), eqx.is_array)
-        return AgentState(params, params, self.updater.init(params), jnp.int32(0))
+        support = Support.of(self.domain)
+        return AgentState(params, params, support, self._updater.init(params), jnp.int32(0))
 
-    def laws(self, params: PyTree, observation: Shaped[Array, "..."]) -> Law:
-        """The laws of all actions, on a leading axis."""
-        return self.network(params).laws(observation)
+    def refined(self) -> Agent:
+        """Return the same agent with laws as fine as viewers expect."""
+        return dataclasses.replace(self, representation=self.representation.refined())
 
-    def greedy(self, params: PyTree, observation: Shaped[Array, "..."]) -> Int[Array, ""]:
-        """The action of largest expected return."""
-        return best_action(self.laws(params, observation))
+    def laws(self, learned: Learned, observation: Shaped[Array, "..."]) -> TrainedLaw:
+        """Return the laws of all actions, on a leading axis."""
+        return self.network(learned.params).laws(observation, learned.support)
+
+    def law(
+        self, learned: Learned, observation: Shaped[Array, "..."], action: Int[Array, ""]
+    ) -> TrainedLaw:
+        """Return the law of one action."""
+        return self.network(learned.params).law(observation, action, learned.support)
+
+    def scores(self, laws: Law) -> Float[Array, "*laws"]:
+        """Return what a greedy choice compares."""
+        confined = laws.confined() if isinstance(laws, TrainedLaw) else laws
+        return self.decision.scores(confined)
+
+    def greedy(self, learned: Learned, observation: Shaped[Array, "..."]) -> Int[Array, ""]:
+        """Return the action with the largest score; the first one on a tie."""
+        return jnp.argmax(self.scores(self.laws(learned, observation))).astype(jnp.int32)
 
     def act(
-        self,
-        params: PyTree,
-        observation: Shaped[Array, "..."],
-        epsilon: Float[Array, ""] | float,
-        key: Key,
+        self, learned: Learned, observation: Shaped[Array, "..."], step: Int[Array, ""], key: Key
     ) -> Int[Array, ""]:
-        """Epsilon-greedy action; the network is not evaluated where the action is random."""
-        coin, choice = jax.random.split(key)
-        return jax.lax.cond(
-            jax.random.uniform(coin) < epsilon,
-            lambda: jax.random.randint(choice, (), 0, self.spec.num_actions),
-            lambda: self.greedy(params, observation),
+        """Return the exploring action of a step since learning began."""
+        return self.exploration.act(
+            key,
+            step,
+            self.spec.num_actions,
+            lambda: self.scores(self.laws(learned, observation)),
         )
 
-    def loss(
-        self,
-        params: PyTree,
-        target_params: PyTree,
-        batch: Transition,
-        key: Key,
-    ) -> Float[Array, ""]:
-        """Average distance of the predicted laws from their Bellman targets."""
-        network, target_network = self.network(params), self.network(target_params)
+    def random(self, step: Int[Array, ""], key: Key) -> Int[Array, ""]:
+        """Return the action of a step before learning begins."""
+        return self.exploration.random(key, step, self.spec.num_actions)
+
+    def losses(
+        self, params: PyTree, state: AgentState, batch: Transition, key: Key
+    ) -> Float[Array, "batch"]:
+        """Return the distance of each predicted law from its Bellman target."""
+        network, target_network = self.network(params), self.network(state.target_params)
+        compare, support = self._comparison, state.support
 
         def one(transition: Transition, points: PyTree) -> Float[Array, ""]:
-            following = self._next_law(network, target_network, transition.next_observation)
-            terminal = self.metric.terminal(following, transition.reward, self.domain)
+            following = self._next_law(
+                network, target_network, transition.next_observation, support
+            )
+            terminal = compare.terminal(transition.reward, support)
             target = bellman(following, transition.reward, transition.discount, terminal)
-            features = network.torso(transition.observation)
-            prediction = network.head.law(features, transition.action)
-            distance = self.metric(target, prediction, points, self.domain)
+            features = network.features(transition.observation)
+            prediction = network.head.law(features, transition.action, support)
+            distance = compare(target, prediction, points, support)
             return distance + network.head.own_loss(features, transition.action, prediction)
 
-        def draw(key: Key) -> PyTree:
-            return self.metric.draw(key, self.domain)
-
         if self.metric.per_transition:
-            points = jax.vmap(draw)(jax.random.split(key, batch.action.shape[0]))
-            return jnp.mean(jax.vmap(one)(batch, points))
-        return jnp.mean(jax.vmap(one, in_axes=(0, None))(batch, draw(key)))
+            points = jax.vmap(compare.draw)(jax.random.split(key, batch.action.shape[0]))
+            return jax.vmap(one)(batch, points)
+        return jax.vmap(one, in_axes=(0, None))(batch, compare.draw(key))
 
     def _next_law(
-        self, network: Network, target_network: Network, observation: Shaped[Array, "..."]
-    ) -> Law:
-        """The law of the next state's greedy action."""
+        self,
+        network: Network,
+        target_network: Network,
+        observation: Shaped[Array, "..."],
+        support: Support,
+    ) -> TrainedLaw:
+        """The law of the next state's greedy action, as data."""
         if self.double:
-            action = best_action(network.laws(observation))
-            law = target_network.law(observation, action)
+            action = jnp.argmax(self.scores(network.laws(observation, support)))
+            law = target_network.law(observation, action, support)
         else:
-            laws = target_network.laws(observation)
-            law = laws[best_action(laws)]
+            laws = target_network.laws(observation, support)
+            law = laws[jnp.argmax(self.scores(laws))]  # type: ignore[assignment]
         return jax.lax.stop_gradient(law)
 
-    def learn(
-        self, state: AgentState, batch: Transition, key: Key
-    ) -> tuple[AgentState, Float[Array, ""]]:
-        """One update from a batch, and its loss."""
-        loss, gradient = jax.value_and_grad(self.loss)(
-            state.params, state.target_params, batch, key
-        )
-        steps, optimiser = self.updater.update(gradient, state.optimiser, state.params)
+    def learn(self, state: AgentState, batch: Batch, key: Key) -> tuple[AgentState, Outcome]:
+        """Return the state after one update from a batch, and its losses."""
+
+        def mean_loss(params: PyTree) -> tuple[Float[Array, ""], Float[Array, "batch"]]:
+            losses = self.losses(params, state, batch.transition, key)
+            return jnp.mean(batch.weight * losses), losses
+
+        gradient, losses = jax.grad(mean_loss, has_aux=True)(state.params)
+        steps, optimiser = self._updater.update(gradient, state.optimiser, state.params)
         params = optax.apply_updates(state.params, steps)
         updates = state.updates + 1
-        sync = updates % self.sync_every == 0
-        target_params = jax.tree.map(
-            lambda new, old: jnp.where(sync, new, old), params, state.target_params
+        target_params = self.target.update(
+            params, state.target_params, updates, self.update_every
         )
-        return AgentState(params, target_params, optimiser, updates), loss
+        state = AgentState(params, target_params, state.support, optimiser, updates)
+        return state, Outcome(jnp.mean(batch.weight * losses), losses)
 
 
-def best_action(laws: Law) -> Int[Array, ""]:
-    """The action whose law has the largest value; the first one on a tie."""
-    return jnp.argmax(laws.value)
+def _features(torso: object, spec: EnvSpec) -> int:
+    """The size of a torso's embedding."""
+    seen = jax.ShapeDtypeStruct(spec.observation.shape, spec.observation.dtype)
+    try:
+        shape = eqx.filter_eval_shape(torso, seen).shape
+    except Exception as error:
+        raise UmdqnError(
+            f"torso cannot embed observations of {spec.observation}: {one_line(error)}"
+        ) from error
+    if len(shape) != 1:
+        raise UmdqnError(f"torso must embed an observation as a vector, not as {shape}")
+    return shape[0]
+
+
+def check_pair(representation: Representation, metric: Metric) -> None:
+    """Raise an error that lists what goes together if a metric cannot train a representation."""
+    kind = type(representation)
+    if metric.comparison(kind) is not None:
+        return
+    name, metric_name = REPRESENTATIONS.name_of(representation), METRICS.name_of(metric)
+    served = [n for n, other in REPRESENTATIONS.items() if metric.comparison(other) is not None]  # type: ignore[arg-type]
+    serving = [n for n, other in METRICS.items() if other().comparison(kind) is not None]  # type: ignore[attr-defined]
+    raise UmdqnError(
+        f"metric {metric_name!r} cannot train representation {name!r}: {name} goes with "
+        f"{', '.join(serving)}; this {metric_name} goes with {', '.join(served)}"
+    )

@@ -2,45 +2,36 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from umdqn.laws import (
-    CategoricalPdf,
-    Expectation,
-    ImplicitQuantiles,
-    NonCrossingQuantiles,
-    ProposedQuantiles,
-    Quantiles,
-    Representation,
-    UmnnCdf,
-    UmnnPdf,
-    UmnnQf,
-)
-from umdqn.metrics import KL, Cramer, Mean, Metric, Mmd, Wasserstein
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 
 class Algorithm(NamedTuple):
     """What names an algorithm; everything else is shared."""
 
-    representation: Representation
-    metric: Metric
+    representation: str
+    metric: str
     summary: str
+    fields: Mapping[str, Any] = MappingProxyType({})
+    """Fields of these parts that differ from their defaults."""
 
 
 ALGORITHMS: dict[str, Algorithm] = {
-    "umdqn-kl": Algorithm(UmnnPdf(), KL(), "continuous PDF, KL divergence"),
-    "umdqn-c": Algorithm(UmnnCdf(), Cramer(), "continuous CDF, Cramer distance"),
-    "umdqn-w": Algorithm(UmnnQf(), Wasserstein(), "continuous QF, Wasserstein distance"),
-    "dqn": Algorithm(Expectation(), Mean(), "expectation, Huber loss"),
-    "cdqn": Algorithm(CategoricalPdf(), KL(), "masses on a fixed support, KL divergence (C51)"),
-    "qr-dqn": Algorithm(Quantiles(), Wasserstein(), "quantiles at fixed fractions"),
-    "nc-qr-dqn": Algorithm(NonCrossingQuantiles(), Wasserstein(), "quantiles that cannot cross"),
+    "umdqn-kl": Algorithm("umnn-pdf", "kl", "continuous PDF, KL divergence"),
+    "umdqn-c": Algorithm("umnn-cdf", "cramer", "continuous CDF, Cramer distance"),
+    "umdqn-w": Algorithm("umnn-qf", "wasserstein", "continuous QF, Wasserstein distance"),
+    "dqn": Algorithm("expectation", "mean", "expectation, Huber loss"),
+    "cdqn": Algorithm("categorical", "kl", "masses at fixed atoms, KL divergence (C51)"),
+    "qr-dqn": Algorithm("quantiles", "wasserstein", "quantiles at fixed fractions"),
+    "nc-qr-dqn": Algorithm("non-crossing-quantiles", "wasserstein", "quantiles that cannot cross"),
     "iqn": Algorithm(
-        ImplicitQuantiles(),
-        Wasserstein(points=32, per_transition=True),
+        "implicit-quantiles",
+        "wasserstein",
         "quantiles at drawn fractions",
+        {"metric.points": 32, "metric.per_transition": True},
     ),
-    "fqf": Algorithm(ProposedQuantiles(), Wasserstein(), "quantiles at proposed fractions"),
-    "mmdqn": Algorithm(Quantiles(), Mmd(), "particles, maximum mean discrepancy"),
+    "fqf": Algorithm("proposed-quantiles", "wasserstein", "quantiles at proposed fractions"),
+    "mmdqn": Algorithm("quantiles", "mmd", "particles, maximum mean discrepancy"),
 }
-"""Every algorithm by the name that users type."""
+"""Algorithms by name."""

@@ -1,23 +1,26 @@
-"""Atari 2600 games on the Arcade Learning Environment (GPL, hence an extra).
+"""Atari 2600 games on the Arcade Learning Environment (GPL, therefore an extra).
 
-All eight wrappers of the paper's appendix D: pictures of 84 x 84 greys, normalised by the network;
-rewards clipped for learning only; episodes that end when all lives are lost; up to 30 NOOPs at
-their start; sticky actions with probability 0.25; a skip of 4 frames with the maximum of the last
-two; stacks of 4.
+All eight wrappers of the paper's appendix D: images of 84 x 84 grey pixels, normalised by the
+network; rewards clipped for learning only; episodes that end when all lives are lost; up to 30
+NOOPs at their start; sticky actions with probability 0.25; each action repeated for 4 frames, with
+the maximum of the last two; stacks of 4.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
+from umdqn.envs.entry import Entry, Listing, Resolver
 from umdqn.envs.hosted import HostEnv
-from umdqn.types import Domain, EnvSpec, Observation, UmdqnError, unknown
+from umdqn.errors import UmdqnError, unknown
+from umdqn.specs import Domain, EnvSpec, Observation
 
 PREFIX = "ALE/"
 DOMAINS = {"Pong": (-5.0, 5.0), "Boxing": (-1.0, 10.0), "Freeway": (-1.0, 10.0)}
-"""The paper's domains."""
+"""The paper's domains, by game."""
 _STACK, _SIDE, _SKIP = 4, 84, 4
 _MOST_FRAMES = 108_000
 
@@ -34,7 +37,7 @@ def _library() -> Any:
 
 
 def title_and_rom(game: str) -> tuple[str, str]:
-    """How a game such as `SpaceInvaders` or `spaceinvaders-v5` is written, and its ROM."""
+    """Return the canonical name of a game such as `spaceinvaders-v5`, and the id of its ROM."""
     roms = _library().roms.get_all_rom_ids()
     known = {"".join(word.title() for word in rom.split("_")): rom for rom in roms}
     by_letters = {title.lower(): title for title in known}
@@ -46,7 +49,7 @@ def title_and_rom(game: str) -> tuple[str, str]:
 
 
 def atari_spec(game: str) -> EnvSpec:
-    """The specification of a game."""
+    """Return the specification of a game."""
     library = _library()
     interface = library.ALEInterface()
     title, rom = title_and_rom(game)
@@ -66,13 +69,13 @@ def atari_spec(game: str) -> EnvSpec:
 
 
 class AtariEnvs(HostEnv):
-    """Copies of a game; rewards are raw."""
+    """Copies of a game; rewards are not clipped."""
 
     def __init__(self, game: str, copies: int = 1):
         from gymnasium.vector import AutoresetMode
 
         super().__init__(atari_spec(game), copies)
-        # One interface a copy, each with a thread of its own: copies begin and go on alone.
+        # One vector environment per copy, so that copies reset and step independently.
         self._envs = [
             _library().vector_env.AtariVectorEnv(
                 title_and_rom(game)[1],
@@ -115,3 +118,18 @@ class AtariEnvs(HostEnv):
 
     def render(self) -> np.ndarray | None:
         return np.stack([self._picture] * 3, axis=2).repeat(4, axis=0).repeat(4, axis=1)
+
+
+class AtariGames(Resolver):
+    """Names such as `ALE/Pong`, in any case; a version such as `-v5` is ignored."""
+
+    listings: ClassVar = {
+        PREFIX + game: Listing("atari", Domain(*domain), "atari", None)
+        for game, domain in DOMAINS.items()
+    }
+
+    def resolve(self, name: str) -> Entry | None:
+        if not name.startswith(PREFIX):
+            return None
+        game = name.removeprefix(PREFIX)
+        return Entry(atari_spec(game), None, partial(AtariEnvs, game), partial(AtariEnvs, game))

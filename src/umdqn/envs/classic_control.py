@@ -1,16 +1,27 @@
-"""Classic control, compiled: the dynamics of Gymnasium's CartPole, Acrobot and MountainCar."""
+"""Classic control: CartPole, Acrobot and MountainCar compiled, LunarLander from Gymnasium."""
 
 from __future__ import annotations
 
 import math
+from functools import partial
+from typing import ClassVar
 
+import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from umdqn.envs.entry import (
+    Entry,
+    Listing,
+    Resolver,
+    compiled_entry,
+    hosted_entry,
+    list_compiled,
+)
 from umdqn.envs.environment import Environment, Outcome
-from umdqn.types import UNBOUNDED, Domain, EnvSpec, Key, Observation
+from umdqn.specs import UNBOUNDED, Domain, EnvSpec, Key, Observation
 
 _FAMILY = "classic-control"
 _DISCOUNT = 0.99
@@ -22,7 +33,7 @@ def _bounds(high: tuple[float, ...], low: tuple[float, ...] | None = None) -> Ob
 
 
 class CartPole(Environment):
-    """A pole on a cart; one reward a step until it falls. The state is the observation."""
+    """Balance a pole on a cart: reward 1 per step until it falls. The state is the observation."""
 
     _POLE_MASS, _MASS, _HALF_LENGTH = 0.1, 1.1, 0.5
     _FORCE, _GRAVITY, _SECONDS = 10.0, 9.8, 0.02
@@ -63,7 +74,7 @@ class CartPole(Environment):
 
 
 class MountainCar(Environment):
-    """A car too weak for its hill; minus one a step until it is up. The state is observed."""
+    """Drive a weak car up a hill: reward -1 per step until it is up. The state is observed."""
 
     _LEFT, _RIGHT, _GOAL = -1.2, 0.6, 0.5
     _FASTEST, _FORCE, _GRAVITY = 0.07, 0.001, 0.0025
@@ -98,7 +109,7 @@ class MountainCar(Environment):
 
 
 class Acrobot(Environment):
-    """Two links, driven at the joint between them; minus one a step until the tip is high up.
+    """Swing up two links by the joint between them: reward -1 per step until the tip is high.
 
     The state is both angles and both speeds. All masses and lengths are 1, centres of mass at 1/2.
     """
@@ -125,7 +136,7 @@ class Acrobot(Environment):
     ) -> tuple[Float[Array, "4"], Outcome]:
         torque = (action - 1).astype(jnp.float32)
         angles, speeds = jnp.split(self._runge_kutta(state, torque), 2)
-        # The reference brings an angle back by whole turns only where it left [-pi, pi].
+        # Gymnasium wraps an angle only if it has left [-pi, pi].
         turns = jnp.where(jnp.abs(angles) > math.pi, jnp.round(angles / (2 * math.pi)), 0.0)
         angles = angles - 2 * math.pi * turns
         fastest = np.array(self._FASTEST, np.float32)
@@ -142,7 +153,7 @@ class Acrobot(Environment):
         return state + self._SECONDS / 6 * (first + 2 * second + 2 * third + fourth)
 
     def _rates(self, state: Float[Array, "4"], torque: Float[Array, ""]) -> Float[Array, "4"]:
-        """Speeds and accelerations, by the equations of Sutton and Barto's book."""
+        """Return speeds and accelerations by the equations in Sutton and Barto's book."""
         angle1, angle2, speed1, speed2 = state
         cosine = jnp.cos(angle2)
         coupling = 0.5 * jnp.sin(angle2)
@@ -163,3 +174,23 @@ class Acrobot(Environment):
         angles, speeds = state[:2], state[2:]
         pairs = jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
         return jnp.concatenate([pairs.reshape(4), speeds])
+
+
+_COMPILED = (CartPole("CartPole-v0", 200), CartPole("CartPole-v1", 500), Acrobot(), MountainCar())
+
+
+class ClassicControl(Resolver):
+    """The paper's classic control tasks, by their Gymnasium ids."""
+
+    listings: ClassVar = {
+        **{env.spec.name: list_compiled(env) for env in _COMPILED},
+        "LunarLander-v3": Listing(_FAMILY, Domain(-150.0, 200.0), "box2d", None),
+    }
+
+    def resolve(self, name: str) -> Entry | None:
+        listing = self.listings.get(name)
+        if listing is None:
+            return None
+        if listing.compiled is not None:
+            return compiled_entry(listing.compiled, name)
+        return hosted_entry(name, partial(gymnasium.make, name), listing)

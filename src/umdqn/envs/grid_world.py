@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from umdqn.envs.environment import Environment, Outcome
-from umdqn.types import Domain, EnvSpec, Key, Observation, UmdqnError
+from umdqn.errors import UmdqnError
+from umdqn.specs import Domain, EnvSpec, Key, Observation
 
 SIZE = 7
 TRAP = (3, 3)
@@ -21,7 +22,7 @@ TIME_LIMIT = 20
 DISCOUNT = 0.5
 
 STATES = tuple((x, y) for x in range(SIZE) for y in range(SIZE) if (x, y) not in (TRAP, TARGET))
-"""The 47 states in which an episode can start or go on."""
+"""The 47 states that are not terminal; every episode starts in one of them."""
 
 SPEC = EnvSpec(
     name="grid-world",
@@ -36,9 +37,9 @@ SPEC = EnvSpec(
 
 
 def move(position: tuple[int, int], action: int, cells: int) -> tuple[int, int]:
-    """Where `cells` cells in a direction lead, borders holding the agent back.
+    """Return the position `cells` cells further in a direction, clipped at the borders.
 
-    A jump passes over what lies between: only the cell of arrival counts.
+    A jump of two cells ignores the cell in between.
     """
     x, y = (
         min(max(coordinate + cells * delta, 0), SIZE - 1)
@@ -48,12 +49,12 @@ def move(position: tuple[int, int], action: int, cells: int) -> tuple[int, int]:
 
 
 def expected_reward(position: tuple[int, int]) -> float:
-    """Mean of the reward for arriving at a position."""
+    """Return the mean reward for arriving at a position."""
     return {TARGET: 1.0, TRAP: -1.0}.get(position, 0.0)
 
 
 def arrivals(position: tuple[int, int], action: int) -> dict[tuple[int, int], float]:
-    """Where an action leads, with probabilities."""
+    """Return the probability of each position that an action can lead to."""
     reached: dict[tuple[int, int], float] = {}
     for cells, probability in ((1, 1 - JUMP_PROBABILITY), (2, JUMP_PROBABILITY)):
         cell = move(position, action, cells)
@@ -62,7 +63,7 @@ def arrivals(position: tuple[int, int], action: int) -> dict[tuple[int, int], fl
 
 
 def parse_state(text: str) -> tuple[int, int]:
-    """A non-terminal state from text such as `2,6`."""
+    """Read a non-terminal state from text such as `2,6`."""
     parts = text.split(",")
     if len(parts) == 2 and all(part.strip().lstrip("-").isdigit() for part in parts):
         state = (int(parts[0]), int(parts[1]))
@@ -75,7 +76,7 @@ def parse_state(text: str) -> tuple[int, int]:
 
 
 class GridWorld(Environment):
-    """The grid world as a compiled environment; its state is the position."""
+    """The grid world as a compiled environment; the state is the position."""
 
     spec = SPEC
 

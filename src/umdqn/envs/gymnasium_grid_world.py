@@ -1,14 +1,18 @@
-"""The grid world as a Gymnasium environment, for other libraries and for looking at."""
+"""The grid world as a Gymnasium environment, for the host loop, rendering and other libraries.
+
+Importing this module registers it with Gymnasium.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 
 from umdqn.envs import grid_world as grid
+from umdqn.envs.entry import Entry, Resolver, compiled_entry, list_compiled
 
 ID = "umdqn/GridWorld-v0"
 
@@ -18,9 +22,9 @@ _AGENT, _LINES = (0, 114, 178), (200, 200, 200)
 
 
 class GridWorldEnv(gymnasium.Env):
-    """The same rules as the compiled environment, stepped one by one.
+    """The rules of the compiled environment in Python.
 
-    The time limit is Gymnasium's: `gymnasium.make` truncates after 20 steps.
+    Time limits are applied by `gymnasium.make`, which truncates after 20 steps.
     """
 
     metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 4}  # noqa: RUF012
@@ -34,7 +38,7 @@ class GridWorldEnv(gymnasium.Env):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start anywhere but at the trap and the target."""
+        """Start in a random state other than the trap and the target."""
         super().reset(seed=seed)
         self._position = grid.STATES[self.np_random.integers(len(grid.STATES))]
         return self._observation(), {}
@@ -42,7 +46,7 @@ class GridWorldEnv(gymnasium.Env):
     def step(
         self, action: int | np.integer
     ) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Move one or two cells."""
+        """Move one or two cells at random."""
         cells = 2 if self.np_random.random() < grid.JUMP_PROBABILITY else 1
         self._position = grid.move(self._position, int(action), cells)
         reward = grid.expected_reward(self._position)
@@ -54,7 +58,7 @@ class GridWorldEnv(gymnasium.Env):
         return np.array(self._position, np.float32)
 
     def render(self) -> Any:
-        """A picture or text of the grid, y upwards."""
+        """Return an image or a text of the grid; y points upwards."""
         return {"rgb_array": self._picture, "ansi": self._text}.get(
             self.render_mode or "", lambda: None
         )()
@@ -82,8 +86,20 @@ class GridWorldEnv(gymnasium.Env):
 
 
 def register() -> None:
-    """Make the environment known to `gymnasium.make`."""
+    """Register the environment with Gymnasium, once."""
     if ID not in gymnasium.registry:
         gymnasium.register(
             ID, f"{__name__}:{GridWorldEnv.__name__}", max_episode_steps=grid.TIME_LIMIT
         )
+
+
+class GridWorlds(Resolver):
+    """The name `grid-world`."""
+
+    listings: ClassVar = {grid.SPEC.name: list_compiled(grid.GridWorld())}
+
+    def resolve(self, name: str) -> Entry | None:
+        return compiled_entry(grid.GridWorld(), ID) if name in self.listings else None
+
+
+register()

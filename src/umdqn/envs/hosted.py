@@ -1,4 +1,4 @@
-"""Environments that run in Python: several copies of one, stepped together and watched closely."""
+"""Environments that run in Python: copies that step together, with every answer checked."""
 
 from __future__ import annotations
 
@@ -12,39 +12,40 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from umdqn.types import UNBOUNDED, Domain, EnvSpec, Observation, UmdqnError, notice, one_line
+from umdqn.errors import UmdqnError, notice, one_line
+from umdqn.specs import UNBOUNDED, Domain, EnvSpec, Observation
 
 
 class EnvironmentFault(UmdqnError):
-    """An environment broke its own contract, or raised."""
+    """An environment raised, or returned something that its spaces do not allow."""
 
 
 class Stepped(NamedTuple):
-    """What a step of all copies brings."""
+    """The outcome of one step of all copies."""
 
     observation: np.ndarray
-    """What each copy came to, the last observation of an ended episode included."""
+    """Observation after the step; the last one of an episode where it ended."""
     reward: np.ndarray
     terminated: np.ndarray
     truncated: np.ndarray
     following: np.ndarray
-    """What each copy goes on from: the first observation of a new episode where one ended."""
+    """Observation to act on next; the first one of a new episode where one ended."""
 
 
 class Position(NamedTuple):
-    """Where copies of an environment are: enough to come back, if their seeds determine them."""
+    """Seeds and actions that lead copies back to where they are, if they are deterministic."""
 
     seed: int
     episodes: tuple[int, ...]
-    """Number of each copy's present episode."""
+    """Number of each copy's current episode."""
     actions: tuple[tuple[int, ...], ...]
-    """What each copy did in its present episode."""
+    """Actions of each copy in its current episode."""
 
 
 class HostEnv(abc.ABC):
-    """Copies of an environment. Ended episodes are followed by new ones, never mixed with them.
+    """Copies of an environment, each of which starts a new episode when one ends.
 
-    Every episode has a seed of its own, from the seed of all, the copy and the episode's number.
+    Every episode has its own seed, derived from the common seed, the copy and the episode's number.
     """
 
     def __init__(self, spec: EnvSpec, copies: int):
@@ -55,30 +56,30 @@ class HostEnv(abc.ABC):
 
     @abc.abstractmethod
     def _begin(self, copy: int, seed: int) -> np.ndarray:
-        """Start an episode of one copy."""
+        """Start an episode of one copy and return its first observation."""
 
     @abc.abstractmethod
     def _advance(self, actions: dict[int, int]) -> dict[int, tuple[np.ndarray, float, bool, bool]]:
-        """One step of some copies: observation, reward, terminated, truncated."""
+        """Step some copies and return observation, reward, terminated and truncated of each."""
 
     def reset(self, seed: int) -> np.ndarray:
-        """Start all copies; the seed determines everything that follows."""
+        """Start all copies; the seed determines all episodes."""
         self._seed, self._episodes = seed, [-1] * self.copies
         return np.stack([self.restart(copy) for copy in range(self.copies)])
 
     def restart(self, copy: int) -> np.ndarray:
-        """Begin the next episode of one copy."""
+        """Start the next episode of one copy and return its first observation."""
         self._episodes[copy] += 1
         self._actions[copy].clear()
         return self._begin(copy, self._episode_seed(copy))
 
     def _episode_seed(self, copy: int) -> int:
         words = np.random.SeedSequence([self._seed, copy, self._episodes[copy]]).generate_state(1)
-        # Some environments take signed seeds of 32 bits.
+        # Some environments accept only signed 32-bit seeds.
         return int(words[0]) >> 1
 
     def step(self, actions: np.ndarray) -> Stepped:
-        """One step of every copy."""
+        """Step every copy, and start a new episode where one ended."""
         chosen = dict(enumerate(actions.tolist()))
         answers = self._advance(chosen)
         for copy, action in chosen.items():
@@ -94,13 +95,13 @@ class HostEnv(abc.ABC):
         return Stepped(np.stack(seen), np.array(rewards), ends[0], ends[1], np.stack(following))
 
     def position(self) -> Position:
-        """Where the copies are."""
+        """Return the position of the copies, for `go_to`."""
         return Position(
             self._seed, tuple(self._episodes), tuple(tuple(done) for done in self._actions)
         )
 
     def go_to(self, position: Position) -> np.ndarray:
-        """Come back to a position by doing again what was done in the present episodes."""
+        """Return to a position by repeating the actions of the current episodes."""
         self._seed, self._episodes = position.seed, list(position.episodes)
         self._actions = [list(done) for done in position.actions]
         observations = []
@@ -109,23 +110,23 @@ class HostEnv(abc.ABC):
             for action in done:
                 observation, _, terminated, truncated = self._advance({copy: action})[copy]
                 if terminated or truncated:
-                    # It did not end here before: its seeds do not determine it.
+                    # It did not end here the first time: the environment is not deterministic.
                     observation = self.restart(copy)
                     break
             observations.append(observation)
         return np.stack(observations)
 
     def render(self) -> np.ndarray | None:
-        """A picture of the first copy, if it can be drawn."""
+        """Return an image of the first copy, or None if it cannot be rendered."""
         return None
 
     def close(self) -> None:
-        """Let go of what the copies hold."""
+        """Release the resources of all copies."""
         return
 
 
 class GymnasiumEnvs(HostEnv):
-    """Any Gymnasium environment; checks on every step that it keeps what its spaces promise."""
+    """Copies of any Gymnasium environment; every answer is checked against its spaces."""
 
     def __init__(self, make: Callable[[], gymnasium.Env], spec: EnvSpec, copies: int = 1):
         super().__init__(spec, copies)
@@ -214,7 +215,7 @@ def spec_of(
     domain: Domain | None = None,
     action_names: Sequence[str] = (),
 ) -> EnvSpec:
-    """The specification of a Gymnasium environment, or why agents cannot learn in it."""
+    """Return the specification of a Gymnasium environment; raise if agents cannot learn in it."""
     actions, observations = env.action_space, env.observation_space
     if not isinstance(actions, spaces.Discrete):
         raise UmdqnError(
@@ -244,20 +245,20 @@ def spec_of(
 
 
 def _family(observation: Observation) -> str:
-    """Which of the paper's tables suits an environment that is not in the paper."""
+    """Return the family whose hyperparameters suit an environment that is not in the paper."""
     if len(observation.shape) != 3:
         return "classic-control"
     return "atari" if min(sorted(observation.shape)[1:]) >= 36 else "minatar"
 
 
 def _bounds(bound: np.ndarray) -> tuple[float, ...]:
-    """Bounds of all entries; one number where they are all the same."""
+    """Return the bounds of all entries; a single number if they are all equal."""
     flat = np.clip(np.asarray(bound, np.float64).reshape(-1), -UNBOUNDED, UNBOUNDED)
     return (float(flat[0]),) if np.all(flat == flat[0]) else tuple(flat.tolist())
 
 
 def guarded(name: str, what: str, call: Callable[[], Any]) -> Any:
-    """The result of a call into a user's environment; whatever it raises becomes one line."""
+    """Call into a user's environment and turn any exception into a message of one line."""
     try:
         return call()
     except UmdqnError:
@@ -269,13 +270,13 @@ def guarded(name: str, what: str, call: Callable[[], Any]) -> Any:
 
 
 def _where(error: Exception) -> str:
-    """The line that raised an error, for whoever wrote it."""
+    """Return the file and line that raised an error."""
     frames = traceback.extract_tb(error.__traceback__)
     return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
 
 
 def close(name: str, env: gymnasium.Env) -> None:
-    """Close an environment; one that fails even there spoils nothing."""
+    """Close an environment; an exception becomes a notice."""
     try:
         env.close()
     except Exception as error:

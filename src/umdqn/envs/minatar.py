@@ -1,14 +1,19 @@
-"""The MinAtar games, played by the `minatar` package itself (GPL, hence an extra)."""
+"""The MinAtar games, run by the `minatar` package (GPL, therefore an extra)."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from umdqn.types import UmdqnError
+from umdqn.envs.entry import Entry, Listing, Resolver, hosted_entry
+from umdqn.errors import UmdqnError, unknown
+from umdqn.specs import Domain
+
+PREFIX = "MinAtar/"
 
 GAMES = {
     "Asterix": "asterix",
@@ -17,13 +22,14 @@ GAMES = {
     "Seaquest": "seaquest",
     "SpaceInvaders": "space_invaders",
 }
-"""Module of each game by the name that people write."""
+"""Name of each game in the `minatar` package, by the name that users type."""
+_HIGHEST = dict.fromkeys(GAMES, 10.0) | {"SpaceInvaders": 20.0}
 _ACTIONS = ("NOOP", "LEFT", "UP", "RIGHT", "DOWN", "FIRE")
 _PIXELS = 16
 
 
 class MinAtar(gymnasium.Env):
-    """A game with sticky actions (0.1), difficulty ramping, and the actions that do something."""
+    """A game with sticky actions (0.1), difficulty ramping and its minimal set of actions."""
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 15}  # noqa: RUF012
 
@@ -42,7 +48,7 @@ class MinAtar(gymnasium.Env):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """A new game; sticky actions begin afresh too."""
+        """Start a new game and forget the last action, which sticky actions would repeat."""
         super().reset(seed=seed)
         if seed is not None:
             self._game.seed(seed)
@@ -53,7 +59,7 @@ class MinAtar(gymnasium.Env):
     def step(
         self, action: int | np.integer
     ) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """One frame of the game."""
+        """Play one frame of the game."""
         reward, terminated = self._game.act(self._actions[int(action)])
         return self._observation(), float(reward), bool(terminated), False, {}
 
@@ -61,7 +67,7 @@ class MinAtar(gymnasium.Env):
         return np.asarray(self._game.state(), np.bool_)
 
     def render(self) -> Any:
-        """The board, one colour an object."""
+        """Return an image of the board; each kind of object has its own colour."""
         if self.render_mode != "rgb_array":
             return None
         import matplotlib
@@ -71,3 +77,20 @@ class MinAtar(gymnasium.Env):
         colours = matplotlib.colormaps["cubehelix"](np.linspace(0, 1, state.shape[-1] + 2)[:-1])
         picture = (colours[highest, :3] * 255).astype(np.uint8)
         return picture.repeat(_PIXELS, axis=0).repeat(_PIXELS, axis=1)
+
+
+class MinAtarGames(Resolver):
+    """Names such as `MinAtar/Breakout`; a version such as `-v1` is ignored."""
+
+    listings: ClassVar = {
+        PREFIX + game: Listing("minatar", Domain(-1.0, highest), "minatar", None)
+        for game, highest in _HIGHEST.items()
+    }
+
+    def resolve(self, name: str) -> Entry | None:
+        if not name.startswith(PREFIX):
+            return None
+        game = name.removeprefix(PREFIX).partition("-")[0]
+        if game not in GAMES:
+            raise unknown("MinAtar game", game, GAMES)
+        return hosted_entry(PREFIX + game, partial(MinAtar, game), self.listings[PREFIX + game])

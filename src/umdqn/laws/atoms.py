@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import jax
+import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
-from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from umdqn.laws.law import Law
-from umdqn.numerics import sort_data
-from umdqn.types import Domain
+from umdqn.laws.particles import Particles
+from umdqn.laws.support import Support
+from umdqn.laws.trained import TrainedLaw
 
 # Atoms closer to each other than this share of the whole spread are drawn as one bar. A law whose
-# atoms all coincide has no spread: its bar is this wide, or this share of where it lies.
+# atoms all coincide has no spread: its bar is this wide, relative to where it lies.
 _RESOLUTION = 0.01
 _SMALLEST_BAR = 1e-3
 
 
-class Atoms(Law):
+class DiscreteLaw(TrainedLaw):
     """`sum_i weights_i delta(positions_i)`, in any order.
 
     The CDF is a step function and the quantile function its generalised inverse. Atoms have no
@@ -27,29 +25,45 @@ class Atoms(Law):
     whole spread, so that atoms that nearly coincide do not make spikes).
     """
 
-    positions: Float[Array, "*batch atoms"]
-    weights: Float[Array, "*batch atoms"]
+    positions: eqx.AbstractVar[Float[Array, "*laws atoms"]]
+    weights: eqx.AbstractVar[Float[Array, "*laws atoms"]]
 
-    def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
-        below = self.positions <= jnp.asarray(z)[..., None]
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.positions.shape[:-1]
+
+    @property
+    def mean(self) -> Float[Array, "*laws"]:
+        return jnp.sum(self.weights * self.positions, axis=-1)
+
+    def _cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+        below = self.positions <= z[..., None]
         return jnp.clip(below.astype(jnp.float32) @ self.weights, 0.0, 1.0)
 
-    def quantile(self, tau: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
+    def _quantile(self, tau: Float[Array, "*points"]) -> Float[Array, "*points"]:
         positions, _, reached = self._sorted()
-        rank = jnp.searchsorted(reached, jnp.asarray(tau))
+        rank = jnp.searchsorted(reached, tau)
         return positions[jnp.minimum(rank, positions.shape[0] - 1)]
 
-    def log_pdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
-        low, high, weights = self.bars()
-        z = jnp.asarray(z)[..., None]
+    def _log_pdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+        low, high, weights = self._bars()
+        z = z[..., None]
         return jnp.log(((low <= z) & (z < high)).astype(jnp.float32) @ (weights / (high - low)))
 
-    def spread_cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
-        """The CDF of the histogram."""
-        low, high, weights = self.bars()
-        return jnp.clip((jnp.asarray(z)[..., None] - low) / (high - low), 0.0, 1.0) @ weights
+    def _spread_cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+        low, high, weights = self._bars()
+        return jnp.clip((z[..., None] - low) / (high - low), 0.0, 1.0) @ weights
 
-    def bars(self) -> tuple[Float[Array, "atoms"], Float[Array, "atoms"], Float[Array, "atoms"]]:
+    def _variance(self) -> Float[Array, ""]:
+        return jnp.sum(self.weights * (self.positions - self.mean) ** 2)
+
+    def _cvar(self, alpha: float) -> Float[Array, ""]:
+        positions, weights, reached = self._sorted()
+        # The part of each mass that belongs to the worst share alpha.
+        taken = jnp.clip(alpha - (reached - weights), 0.0, weights)
+        return jnp.sum(taken * positions) / jnp.sum(taken)
+
+    def _bars(self) -> tuple[Float[Array, "atoms"], Float[Array, "atoms"], Float[Array, "atoms"]]:
         """Lower ends, upper ends and masses of the histogram, from left to right."""
         positions, weights, _ = self._sorted()
         inner = (positions[1:] + positions[:-1]) / 2
@@ -70,89 +84,66 @@ class Atoms(Law):
         weights = self.weights[order]
         return self.positions[order], weights, jnp.cumsum(weights)
 
-    def particles(
-        self, fractions: Float[Array, "count"]
-    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
-        return self.positions, self.weights
 
-    def sorted_particles(
-        self, fractions: Float[Array, "count"]
-    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
-        positions, weights = jax.lax.sort((self.positions, self.weights))
-        return positions, weights
+class Atoms(DiscreteLaw):
+    """Masses at any points."""
 
-    @property
-    def mean(self) -> Float[Array, "*batch"]:
-        return jnp.sum(self.weights * self.positions, axis=-1)
+    positions: Float[Array, "*laws atoms"]
+    weights: Float[Array, "*laws atoms"]
 
-    @property
-    def variance(self) -> Float[Array, ""]:
-        return jnp.sum(self.weights * (self.positions - self.mean) ** 2)
-
-    def cvar(self, alpha: float) -> Float[Array, ""]:
-        positions, weights, reached = self._sorted()
-        # The part of each mass that belongs to the worst share alpha.
-        taken = jnp.clip(alpha - (reached - weights), 0.0, weights)
-        return jnp.sum(taken * positions) / jnp.sum(taken)
+    def particles(self, fractions: Float[Array, "count"]) -> Particles:
+        return Particles(self.positions, self.weights)
 
 
-class Categorical(Atoms):
-    """Atoms at fixed, evenly spaced positions, with learned masses."""
+class CategoricalAtoms(DiscreteLaw):
+    """Learned masses at fixed, evenly spaced positions."""
 
-    log_weights: Float[Array, "*batch atoms"]
+    positions: Float[Array, "*laws atoms"]
+    weights: Float[Array, "*laws atoms"]
+    log_masses: Float[Array, "*laws atoms"]
+
+    def particles(self, fractions: Float[Array, "count"]) -> Particles:
+        return Particles(self.positions, self.weights, ordered=True)
 
 
-class QuantileAtoms(Atoms):
+class QuantileAtoms(DiscreteLaw):
     """Atoms that claim to be the quantiles at given fractions; they may cross."""
 
-    fractions: Float[Array, "*batch atoms"]
+    positions: Float[Array, "*laws atoms"]
+    weights: Float[Array, "*laws atoms"]
+    fractions: Float[Array, "*laws atoms"]
+    ordered: bool = eqx.field(static=True, default=False)
+    """Whether the atoms cannot cross."""
+    even: bool = eqx.field(static=True, default=False)
+    """Whether all weights are equal."""
 
-    def regressed(
+    def claims(
         self, fractions: Float[Array, "count"]
     ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
         return self.fractions, self.positions
 
-
-class EvenQuantileAtoms(QuantileAtoms):
-    """The same with equal weights."""
-
-    def sorted_particles(
-        self, fractions: Float[Array, "count"]
-    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
-        return sort_data(self.positions), self.weights
-
-
-class OrderedQuantileAtoms(EvenQuantileAtoms):
-    """The same, and the atoms cannot cross."""
-
-    def sorted_particles(
-        self, fractions: Float[Array, "count"]
-    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
-        return self.positions, self.weights
+    def particles(self, fractions: Float[Array, "count"]) -> Particles:
+        return Particles(self.positions, self.weights, self.ordered, self.even)
 
 
 def midpoints(count: int) -> Float[Array, "count"]:
-    """The centres of `count` equal cells of [0, 1]."""
+    """Return the centres of `count` equal cells of [0, 1]."""
     return (jnp.arange(count, dtype=jnp.float32) + 0.5) / count
 
 
-def support(domain: Domain, atoms: int) -> np.ndarray:
-    """Positions evenly spaced over the domain, its bounds included."""
-    return np.linspace(domain.low, domain.high, atoms, dtype=np.float32)
+def even_positions(support: Support, atoms: int) -> Float[Array, "*laws atoms"]:
+    """Return positions evenly spaced over the support, its bounds included."""
+    steps = jnp.linspace(0.0, 1.0, atoms, dtype=jnp.float32)
+    return support.low[..., None] + support.width[..., None] * steps
 
 
-def project(
-    positions: Float[Array, "particles"],
-    weights: Float[Array, "particles"],
-    domain: Domain,
-    atoms: int,
-) -> Float[Array, "atoms"]:
-    """Masses on the domain's support that keep each particle's mass and, inside, its mean.
+def project(particles: Particles, positions: Float[Array, "atoms"]) -> Float[Array, "atoms"]:
+    """Return masses at evenly spaced positions that keep each particle's mass and, inside, its mean.
 
     Each particle is shared by its two neighbours in proportion to its nearness (the categorical
     projection of C51); what lies outside goes to the nearest end.
     """
-    spacing = domain.width / (atoms - 1)
-    inside = jnp.clip(positions, domain.low, domain.high)
-    nearness = 1.0 - jnp.abs(inside[:, None] - support(domain, atoms)) / spacing
-    return weights @ jnp.maximum(nearness, 0.0)
+    spacing = (positions[-1] - positions[0]) / (positions.shape[0] - 1)
+    inside = jnp.clip(particles.positions, positions[0], positions[-1])
+    nearness = 1.0 - jnp.abs(inside[:, None] - positions) / spacing
+    return particles.weights @ jnp.maximum(nearness, 0.0)

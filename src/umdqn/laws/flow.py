@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import log_ndtr, logit, ndtri
-from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from umdqn.laws.law import Law
-from umdqn.numerics import MonotoneTable
-from umdqn.types import Domain
+from umdqn.laws.particles import Particles
+from umdqn.laws.support import Support
+from umdqn.laws.trained import TrainedLaw
+from umdqn.numerics.table import MonotoneTable
 
 
 class Link(eqx.Module):
@@ -31,7 +31,7 @@ class Link(eqx.Module):
 
     @abc.abstractmethod
     def excess(self, y: Float[Array, "..."]) -> Float[Array, "..."]:
-        """`int_y^inf (1 - cdf)`: the mean of what lies beyond y."""
+        """`int_y^inf (1 - cdf)`: the expected excess over y."""
 
 
 class Logistic(Link):
@@ -68,23 +68,16 @@ class Normal(Link):
         return jnp.maximum(jnp.exp(self.log_pdf(y)) - y * jnp.exp(log_ndtr(-y)), 0.0)
 
 
-class FlowLaw(Law):
+class FlowLaw(TrainedLaw):
     """`F(z) = link(G(x))` with x the return scaled to [-1, 1]; a valid law on the whole line."""
 
     table: MonotoneTable
+    support: Support
     link: Link = eqx.field(static=True)
-    domain: Domain = eqx.field(static=True)
 
-    def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
-        return self.link.cdf(self.table(self.domain.to_unit(z)))
-
-    def log_pdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
-        x = self.domain.to_unit(z)
-        steepness = jnp.log(self.table.slope(x)) - jnp.log(self.domain.half_width)
-        return self.link.log_pdf(self.table(x)) + steepness
-
-    def quantile(self, tau: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
-        return self.domain.from_unit(self.table.inverse(self.link.quantile(jnp.asarray(tau))))
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.table.left.shape
 
     @property
     def mean(self) -> Float[Array, "*laws"]:
@@ -93,4 +86,24 @@ class FlowLaw(Law):
         inside = jnp.trapezoid(self.link.cdf(heights), dx=table.spacing, axis=-1)
         above = self.link.excess(heights[..., -1]) / table.right
         below = self.link.excess(-heights[..., 0]) / table.left
-        return self.domain.from_unit(1.0 - inside + above - below)
+        return self.support.from_unit(1.0 - inside + above - below)
+
+    def _cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+        return self.link.cdf(self.table(self.support.to_unit(z)))
+
+    def _log_pdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+        x = self.support.to_unit(z)
+        steepness = jnp.log(self.table.slope(x)) - jnp.log(self.support.half_width)
+        return self.link.log_pdf(self.table(x)) + steepness
+
+    def _quantile(self, tau: Float[Array, "*points"]) -> Float[Array, "*points"]:
+        return self.support.from_unit(self.table.inverse(self.link.quantile(tau)))
+
+    def claims(
+        self, fractions: Float[Array, "count"]
+    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
+        return fractions, self._quantile(fractions)
+
+    def particles(self, fractions: Float[Array, "count"]) -> Particles:
+        weights = jnp.full(fractions.shape, 1.0 / fractions.shape[0])
+        return Particles(self._quantile(fractions), weights, ordered=True, even=True)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import abc
+import math
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import equinox as eqx
 import jax
@@ -10,106 +13,141 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from umdqn.types import Key
+from umdqn.specs import Key
 
-# Views that have no closed form integrate the CDF between these two quantiles.
+# Views without a closed form integrate the CDF between these two quantiles.
 _TAIL = 1e-6
 _INTEGRATION_CELLS = 4096
 
+T = TypeVar("T")
+
 
 class Law(eqx.Module):
-    """A probability distribution on the real line.
+    """A probability distribution of the return, or many of them on leading axes.
 
-    Written for one law; `laws[i]` picks one from a leading axis, over which `mean` and `value` work
-    too. Subclasses give `mean`, `cdf`, `quantile` and `log_pdf`; the other views follow from
-    these.
+    Every array in a law has the same leading axes, `shape`: none for a single law, `[actions]` for
+    the laws of a state, `[batch, actions]` for many states. A view at points `z` evaluates each law
+    at every point and has the shape `shape + z.shape`. Subclasses write their views for one law,
+    in methods that begin with an underscore, and `mean` for any leading axes.
     """
+
+    @property
+    @abc.abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """Leading axes."""
 
     @property
     @abc.abstractmethod
     def mean(self) -> Float[Array, "*laws"]:
         """Expectation of the return."""
 
-    @property
-    def value(self) -> Float[Array, "*laws"]:
-        """What a greedy choice compares: the mean, or a cheaper estimate of it."""
-        return self.mean
+    @abc.abstractmethod
+    def _cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]: ...
 
     @abc.abstractmethod
-    def cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
+    def _log_pdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]: ...
+
+    @abc.abstractmethod
+    def _quantile(self, tau: Float[Array, "*points"]) -> Float[Array, "*points"]: ...
+
+    def cdf(self, z: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
         """Probability that the return is at most z."""
+        return self._each(lambda law: law._cdf(jnp.asarray(z)))
 
-    def spread_cdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
-        """The integral of `pdf`: the CDF, unless mass lies at points."""
-        return self.cdf(z)
-
-    @abc.abstractmethod
-    def log_pdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
+    def log_pdf(self, z: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
         """Logarithm of the density at z."""
+        return self._each(lambda law: law._log_pdf(jnp.asarray(z)))
 
-    @abc.abstractmethod
-    def quantile(self, tau: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
-        """The return below which a share tau of the mass lies."""
-
-    def pdf(self, z: Float[ArrayLike, "*points"]) -> Float[Array, "*points"]:
+    def pdf(self, z: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
         """Density at z."""
         return jnp.exp(self.log_pdf(z))
 
-    def sample(self, key: Key, count: int) -> Float[Array, "count"]:
-        """Independent draws, by the inverse transform."""
-        # An open interval: the quantile at exactly 0 or 1 may be infinite.
-        smallest = float(jnp.finfo(jnp.float32).tiny)
-        return self.quantile(jax.random.uniform(key, (count,), minval=smallest, maxval=1.0))
+    def quantile(self, tau: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
+        """The return below which a share tau of the mass lies."""
+        return self._each(lambda law: law._quantile(jnp.asarray(tau)))
+
+    def spread_cdf(self, z: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
+        """The integral of `pdf`: equal to the CDF, unless mass lies at points."""
+        return self._each(lambda law: law._spread_cdf(jnp.asarray(z)))
 
     @property
-    def variance(self) -> Float[Array, ""]:
-        """`E[(Z - mean)^2]`, from `int 2 (z - mean) (1[z > mean] - F(z)) dz`."""
-        z = self._grid(1 - _TAIL)
-        centred = z - self.mean
-        return jnp.trapezoid(2 * centred * ((centred > 0) - self.cdf(z)), z)
+    def variance(self) -> Float[Array, "*laws"]:
+        """Variance of the return."""
+        return self._each(lambda law: law._variance())
 
     @property
-    def std(self) -> Float[Array, ""]:
+    def std(self) -> Float[Array, "*laws"]:
         """Standard deviation of the return."""
         return jnp.sqrt(jnp.maximum(self.variance, 0.0))
 
-    def cvar(self, alpha: float) -> Float[Array, ""]:
+    def cvar(self, alpha: float) -> Float[Array, "*laws"]:
         """Expectation of the worst share alpha of returns, for 0 < alpha <= 1."""
-        z = self._grid(min(alpha, 1 - _TAIL))
-        return z[-1] - jnp.trapezoid(self.cdf(z), z) / alpha
+        return self._each(lambda law: law._cvar(alpha))
 
-    def _grid(self, top: float) -> Float[Array, "points"]:
-        low, high = self.quantile(jnp.asarray([_TAIL, top]))
-        return jnp.linspace(low, high, _INTEGRATION_CELLS + 1)
+    def sample(self, key: Key, count: int) -> Float[Array, "*laws count"]:
+        """Draw independent returns by the inverse transform."""
+        if not self.shape:
+            return self._sample(key, count)
+        draw: Callable[[Law, Key], Array] = lambda law, key: law._sample(key, count)  # noqa: E731
+        for _ in self.shape:
+            draw = jax.vmap(draw)
+        return draw(self, jax.random.split(key, self.shape))
 
-    def regressed(
-        self, fractions: Float[Array, "count"]
-    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
-        """Fractions and the quantiles claimed for them, as quantile regression trains them.
-
-        At the given fractions, or at the law's own. Unlike `quantile`, these may cross.
-        """
-        return fractions, self.quantile(fractions)
-
-    def confined(self) -> Law:
-        """The law as a Bellman target sees it: without what errors alone put beyond a domain."""
+    def settled(self) -> Law:
+        """Return the same law as a value of its own, which needs no network."""
         return self
 
-    def particles(
-        self, fractions: Float[Array, "count"]
-    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
-        """Positions and weights of points that stand for the law.
+    def _sample(self, key: Key, count: int) -> Float[Array, "count"]:
+        # An open interval: the quantile at exactly 0 or 1 may be infinite.
+        smallest = float(jnp.finfo(jnp.float32).tiny)
+        return self._quantile(jax.random.uniform(key, (count,), minval=smallest, maxval=1.0))
 
-        Its quantiles at the given fractions, as it claims them, or its own atoms.
-        """
-        return self.regressed(fractions)[1], jnp.full(fractions.shape, 1.0 / fractions.shape[0])
+    def _spread_cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+        return self._cdf(z)
 
-    def sorted_particles(
-        self, fractions: Float[Array, "count"]
-    ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
-        """The particles at increasing fractions in increasing order of position, as data."""
-        return self.particles(fractions)
+    def _variance(self) -> Float[Array, ""]:
+        """`E[(Z - mean)^2]`, from `int 2 (z - mean) (1[z > mean] - F(z)) dz`."""
+        z = self._grid(1 - _TAIL)
+        centred = z - self.mean
+        return jnp.trapezoid(2 * centred * ((centred > 0) - self._cdf(z)), z)
 
-    def __getitem__(self, index: int | Array) -> Law:
-        """The law at `index` of a leading axis."""
+    def _cvar(self, alpha: float) -> Float[Array, ""]:
+        z = self._grid(min(alpha, 1 - _TAIL))
+        return z[-1] - jnp.trapezoid(self._cdf(z), z) / alpha
+
+    def _grid(self, top: float) -> Float[Array, "points"]:
+        low, high = self._quantile(jnp.asarray([_TAIL, top]))
+        return jnp.linspace(low, high, _INTEGRATION_CELLS + 1)
+
+    def _each(self, view: Callable[[Law], T]) -> T:
+        """Apply a function of one law to all laws."""
+        for _ in self.shape:
+            view = jax.vmap(view)
+        return view(self)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a single law has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Law]:
+        return (self[i] for i in range(len(self)))
+
+    def __getitem__(self, index: int | slice | Array) -> Law:
+        """Return the law, or laws, at `index` of the first axis."""
+        if isinstance(index, int) and not -len(self) <= index < len(self):
+            raise IndexError(f"law {index} of {len(self)}")
         return jax.tree.map(lambda leaf: leaf[index], self)
+
+    def __repr__(self) -> str:
+        try:
+            if self.shape:
+                return f"{type(self).__name__}({math.prod(self.shape)} laws, shape {self.shape})"
+            low, middle, high = (float(q) for q in self.quantile([0.05, 0.5, 0.95]))
+            return (
+                f"{type(self).__name__}(mean {float(self.mean):.4g}, 5% {low:.4g}, "
+                f"50% {middle:.4g}, 95% {high:.4g})"
+            )
+        except Exception:
+            # Laws inside of compiled programs have no numbers to show.
+            return f"{type(self).__name__}(...)"

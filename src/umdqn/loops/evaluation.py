@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
-from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PyTree
+from jaxtyping import Float
 
-from umdqn.agents import Agent
-from umdqn.envs import Environment, HostEnv
-from umdqn.types import AnyArray, Key
+from umdqn.agents.agent import Agent, Learned
+from umdqn.envs.environment import Environment
+from umdqn.envs.hosted import HostEnv
+from umdqn.exploration.epsilon_greedy import constant
+from umdqn.loops.acting import acting_program
+from umdqn.loops.compilation import kept_programs
+from umdqn.loops.episodes import play_returns
+from umdqn.specs import AnyArray, Key
 
 _BATCH = 256
 
@@ -25,49 +29,42 @@ class Returns(NamedTuple):
     discounted: Float[AnyArray, "episodes"]
 
 
-@partial(jax.jit, static_argnames=("agent", "env", "discount", "episodes", "epsilon"))
+@kept_programs
+def _program(
+    agent: Agent, env: Environment, discount: float, episodes: int
+) -> Callable[..., Returns]:
+    def play(learned: Learned, key: Key) -> Returns:
+        def one(key: Key) -> Returns:
+            play_key, act_key = jax.random.split(key)
+
+            def act(observation: Any, elapsed: Any) -> Any:
+                return agent.act(learned, observation, elapsed, act_key)
+
+            return Returns(*play_returns(env, act, play_key, discount))
+
+        # In batches, so that any number of episodes fits in memory.
+        return jax.lax.map(one, jax.random.split(key, episodes), batch_size=_BATCH)
+
+    return jax.jit(play)
+
+
 def evaluate(
     agent: Agent,
     env: Environment,
     discount: float,
-    params: PyTree,
+    learned: Learned,
     key: Key,
     episodes: int,
     epsilon: float,
 ) -> Returns:
-    """Play `episodes` episodes to their end or time limit."""
-    limit = env.time_limit
-
-    def episode(key: Key) -> Returns:
-        reset_key, run_key = jax.random.split(key)
-
-        def running(carry: tuple[PyTree, Bool[Array, ""], Int[Array, ""], Returns]) -> Array:
-            _, ended, elapsed, _ = carry
-            return ~ended & (elapsed < limit)
-
-        def step(
-            carry: tuple[PyTree, Bool[Array, ""], Int[Array, ""], Returns],
-        ) -> tuple[PyTree, Bool[Array, ""], Int[Array, ""], Returns]:
-            state, _, elapsed, returns = carry
-            act_key, env_key = jax.random.split(jax.random.fold_in(run_key, elapsed))
-            action = agent.act(params, env.observe(state), epsilon, act_key)
-            state, outcome = env.step(state, action, env_key)
-            returns = Returns(
-                returns.undiscounted + outcome.reward,
-                returns.discounted + discount**elapsed * outcome.reward,
-            )
-            return state, outcome.terminated, elapsed + 1, returns
-
-        zeros = Returns(jnp.float32(0), jnp.float32(0))
-        start = (env.reset(reset_key), jnp.bool_(False), jnp.int32(0), zeros)
-        return jax.lax.while_loop(running, step, start)[-1]
-
-    # In batches, so that any number of episodes fits in memory.
-    return jax.lax.map(episode, jax.random.split(key, episodes), batch_size=_BATCH)
+    """Play episodes on a compiled environment to their end or time limit."""
+    agent = dataclasses.replace(agent, exploration=constant(epsilon))
+    return _program(agent, env, discount, episodes)(learned, key)
 
 
 def evaluate_hosted(
-    act: Callable[[np.ndarray], np.ndarray],
+    agent: Agent,
+    learned: Learned,
     env: HostEnv,
     discount: float,
     seed: int,
@@ -75,30 +72,28 @@ def evaluate_hosted(
     epsilon: float,
     limit: int | None,
 ) -> Returns:
-    """Play `episodes` episodes on the copies of an environment that runs in Python.
+    """Play episodes on the copies of an environment that runs in Python.
 
     Every copy plays its share, however long its episodes are: to take the first that end would
-    prefer short ones.
+    prefer short ones. Episodes are given up after `limit` steps.
     """
+    act = acting_program(dataclasses.replace(agent, exploration=constant(epsilon)))
     most = np.iinfo(np.int64).max if limit is None else limit
-    random = np.random.default_rng(seed)
+    key = jax.random.key(seed)
     shares = np.full(env.copies, episodes // env.copies)
     shares[: episodes % env.copies] += 1
     undiscounted, discounted = np.zeros(env.copies), np.zeros(env.copies)
     weight, elapsed = np.ones(env.copies), np.zeros(env.copies, np.int64)
     finished: list[tuple[float, float]] = []
-    observation = env.reset(seed)
+    observation, steps = env.reset(seed), 0
     while shares.any():
-        actions = np.array(act(observation))
-        explores = random.random(env.copies) < epsilon
-        actions[explores] = random.integers(0, env.spec.num_actions, int(explores.sum()))
-        step = env.step(actions)
+        step = env.step(np.asarray(act(learned, observation, np.int32(steps), key)))
+        steps += 1
         undiscounted += step.reward
         discounted += weight * step.reward
         weight *= discount
         elapsed += 1
-        over = step.terminated | step.truncated | (elapsed >= most)
-        for i in np.flatnonzero(over).tolist():
+        for i in np.flatnonzero(step.terminated | step.truncated | (elapsed >= most)).tolist():
             if shares[i]:
                 finished.append((undiscounted[i], discounted[i]))
                 shares[i] -= 1

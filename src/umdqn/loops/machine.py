@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import sys
@@ -15,32 +16,47 @@ _KEPT = 256 * 2**20
 
 
 def available_cores() -> int:
-    """CPU cores that this process may use."""
+    """Return the number of CPU cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def use_all_cores() -> None:
-    """Let JAX see every CPU core as a device of its own.
+    """Let JAX see every CPU core as a device of its own; call it before JAX starts.
 
-    Without effect once JAX has started; seeds then share the devices that there are.
+    Without effect once JAX has started. Seeds then run in threads on the devices that there are,
+    which is nearly as fast.
     """
-    try:
+    with contextlib.suppress(RuntimeError):
         jax.config.update("jax_num_cpu_devices", available_cores())
-    except RuntimeError:
-        return
+
+
+def use_one_core() -> None:
+    """Start JAX with a single worker thread, for processes that train one small network.
+
+    Programs of many small operations run a third faster if none is handed to another thread.
+    Without effect once JAX has started.
+    """
+    before = os.environ.get("NPROC")
+    os.environ["NPROC"] = "1"
+    try:
+        jax.devices()
+    finally:
+        del os.environ["NPROC"]
+        if before is not None:
+            os.environ["NPROC"] = before
 
 
 def keep_compiled_programs() -> None:
-    """Compile each program once per machine: later starts take seconds off."""
+    """Keep compiled programs on disk, so that later processes start seconds earlier."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "umdqn"
     jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 
 
 def keep_freed_memory() -> None:
-    """Let freed blocks stay with this process, where the C library can.
+    """Keep freed blocks of memory in this process, where the C library can.
 
     A compiled program takes its working memory anew at each call. Large blocks would come from the
     system each time, and every page of them costs a fault: with pictures, a third of an update.
@@ -52,7 +68,7 @@ def keep_freed_memory() -> None:
 
 
 def peak_memory() -> int | None:
-    """Most bytes that this process has ever held, where the system tells."""
+    """Return the most bytes that this process has ever held, or None if the system does not tell."""
     status = Path("/proc/self/status")
     if status.exists():  # Linux, where the next way counts the parent process, too
         lines = dict(line.split(":", 1) for line in status.read_text().splitlines())

@@ -1,4 +1,4 @@
-"""A seed at one step, as files can keep it."""
+"""One seed at one step, as files keep it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from umdqn.agents import AgentState
-from umdqn.loops.rings import Rows
-from umdqn.types import UmdqnError
+from umdqn.agents.agent import AgentState
+from umdqn.errors import UmdqnError
+from umdqn.replay.rings import Rows
 
 T = TypeVar("T")
 
@@ -21,24 +21,24 @@ _PIECE_BYTES = 16_000_000
 
 
 class Snapshot(NamedTuple):
-    """All that a seed needs to go on as if nothing had happened."""
+    """Everything that a seed needs to continue as if it had not stopped."""
 
     agent: AgentState
     rest: dict[str, np.ndarray]
     """Everything small: environment, counters, randomness."""
     entered: list[int]
-    """Rows that ever came into each ring of the memory."""
+    """Rows that each ring of the memory ever entered."""
     room: list[int]
     """Rows that each ring holds."""
     row_bytes: int
     """About how many bytes a row takes in files."""
     rows: Callable[[Sequence[int], Sequence[int]], Rows]
-    """The rows that came between given counts."""
+    """Return the rows entered between given counts."""
 
     def pieces(self, since: Sequence[int]) -> Iterator[tuple[list[int], Rows]]:
-        """The rows that came since given counts, in pieces that take little memory.
+        """Yield the rows entered since given counts, in pieces that take little memory.
 
-        Each with the counts up to which it goes; at least one, which may be empty.
+        Each comes with the counts that it reaches; there is at least one piece, maybe empty.
         """
         oldest = [n - room for n, room in zip(self.entered, self.room, strict=True)]
         start = np.maximum(since, oldest)
@@ -60,13 +60,13 @@ class Restored(NamedTuple):
 
 
 def named_leaves(tree: PyTree) -> dict[str, Any]:
-    """The leaves of a tree by their paths."""
+    """Return the leaves of a tree by their paths."""
     leaves = jax.tree_util.tree_leaves_with_path(tree)
     return {jax.tree_util.keystr(path): leaf for path, leaf in leaves}
 
 
 def named_agents(agents: Mapping[int, PyTree]) -> dict[str, np.ndarray]:
-    """What agents have learned, by seed and path."""
+    """Return the arrays of agents by seed and path."""
     return {
         f"{seed}{name}": np.asarray(leaf)
         for seed, agent in agents.items()
@@ -75,7 +75,7 @@ def named_agents(agents: Mapping[int, PyTree]) -> dict[str, np.ndarray]:
 
 
 def from_named(like: T, arrays: Mapping[str, np.ndarray], where: str) -> T:
-    """A tree of the structure, shapes and types of `like`, from arrays by path."""
+    """Return a tree with the structure, shapes and types of `like`, from arrays by path."""
     expected = {name: (leaf.shape, leaf.dtype) for name, leaf in named_leaves(like).items()}
     if {name: (array.shape, array.dtype) for name, array in arrays.items()} != expected:
         raise UmdqnError(f"{where} is corrupt: its arrays are not those of the manifest")
@@ -85,7 +85,7 @@ def from_named(like: T, arrays: Mapping[str, np.ndarray], where: str) -> T:
 
 
 def random_words(random: np.random.Generator) -> np.ndarray:
-    """The state of a generator as numbers."""
+    """Return the state of a generator as numbers."""
     state: Any = random.bit_generator.state
     halves = [
         word >> shift & (2**64 - 1)
@@ -96,7 +96,7 @@ def random_words(random: np.random.Generator) -> np.ndarray:
 
 
 def from_words(words: np.ndarray) -> np.random.Generator:
-    """The generator of such a state."""
+    """Return the generator of such a state."""
     numbers = [int(word) for word in words]
     bits = np.random.PCG64()
     bits.state = {

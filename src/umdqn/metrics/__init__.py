@@ -1,29 +1,16 @@
-"""Probability metrics: how far a predicted law is from its target."""
+"""Probability metrics: how far a predicted law is from its Bellman target."""
 
-from umdqn.metrics.cramer import Cramer
-from umdqn.metrics.kl import KL
-from umdqn.metrics.mean import Mean
-from umdqn.metrics.metric import Metric
-from umdqn.metrics.mmd import Mmd
-from umdqn.metrics.wasserstein import Wasserstein, paired_quantile_huber, quantile_huber
+from umdqn.parts.table import Table
 
-METRICS: dict[str, type[Metric]] = {
-    "kl": KL,
-    "cramer": Cramer,
-    "wasserstein": Wasserstein,
-    "mmd": Mmd,
-    "mean": Mean,
-}
-"""Every metric by the name that users type."""
-
-__all__ = [
-    "KL",
-    "METRICS",
-    "Cramer",
-    "Mean",
-    "Metric",
-    "Mmd",
-    "Wasserstein",
-    "paired_quantile_huber",
-    "quantile_huber",
-]
+METRICS = Table(
+    "metric",
+    "umdqn.metrics.metric:Metric",
+    {
+        "kl": "umdqn.metrics.kl:KL",
+        "cramer": "umdqn.metrics.cramer:Cramer",
+        "wasserstein": "umdqn.metrics.wasserstein:Wasserstein",
+        "mmd": "umdqn.metrics.mmd:Mmd",
+        "mean": "umdqn.metrics.mean:Mean",
+    },
+)
+"""Metrics by name."""

@@ -3,49 +3,40 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
+from collections.abc import Mapping
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
-from umdqn.laws import Law, QuantileLaw, Uniform, View
-from umdqn.metrics.metric import MetricOnReturns
-from umdqn.metrics.wasserstein import inside, quantile_huber
-from umdqn.numerics import sort_data
-from umdqn.types import Domain
+from umdqn.laws.closed import Uniform
+from umdqn.laws.law import Law
+from umdqn.laws.particles import Particles
+from umdqn.laws.support import Support
+from umdqn.laws.trained import TrainedLaw, View
+from umdqn.metrics.metric import Comparison, Metric, returns_at
+from umdqn.metrics.quantile_huber import inside, quantile_huber
+from umdqn.numerics.sorting import sort_data
+from umdqn.specs import Key
 
 
 @dataclasses.dataclass(frozen=True)
-class Cramer(MetricOnReturns):
-    """`(int (F - G)^2 dz)^(1/2)` over the domain, or its square.
+class Cramer(Metric):
+    """`(int (F - G)^2 dz)^(1/2)` over the support, or its square.
 
-    Where a law is its quantile function, the distance is taken as the energy distance over
-    quantiles, which equals the integral over the whole line: a CDF that is an inverse has no
-    gradient where the law has no mass.
+    Laws that are trained through their quantiles are compared by the energy distance, which equals
+    the integral over the whole line.
     """
-
-    needs: ClassVar[frozenset[View]] = frozenset({"cdf"})
 
     root: bool = True
     """The paper's form takes the root of each transition's integral. The square's gradient is
-    unbiased under sampled transitions, the root's is not, and grows without bound where laws are
+    unbiased under sampled transitions; the root's is not, and grows without bound where laws are
     nearly points and equal."""
 
-    def terminal(self, law: Law, reward: Float[Array, ""], domain: Domain) -> Law | None:
-        """A steep smooth step; quantiles can be constant."""
-        if isinstance(law, QuantileLaw):
-            return None
-        return Uniform(reward, jnp.asarray(2 * domain.width / self.points))
+    def comparisons(self) -> Mapping[View, Comparison]:
+        return {"cdf": _Cdfs(self), "quantile": _Quantiles(self)}
 
-    def __call__(
-        self, target: Law, prediction: Law, points: Float[Array, "points"], domain: Domain
-    ) -> Float[Array, ""]:
-        if isinstance(prediction, QuantileLaw):
-            squared = _energy_distance(target, prediction, (points - domain.low) / domain.width)
-        else:
-            gap = target.cdf(points) - prediction.cdf(points)
-            squared = domain.width * jnp.mean(gap**2)
+    def distance(self, squared: Float[Array, ""]) -> Float[Array, ""]:
+        """Return the root of a squared distance if `root` asks for it."""
         if not self.root:
             return squared
         # The root has no gradient at zero: there it is taken as zero.
@@ -53,28 +44,75 @@ class Cramer(MetricOnReturns):
         return jnp.where(equal, 0.0, jnp.sqrt(jnp.where(equal, 1.0, squared)))
 
 
-def _energy_distance(
-    target: Law, prediction: Law, fractions: Float[Array, "points"]
+@dataclasses.dataclass(frozen=True)
+class _Cdfs(Comparison):
+    """The integral, estimated at returns of the support."""
+
+    metric: Cramer
+
+    def draw(self, key: Key) -> Float[Array, "points"]:
+        return self.metric.unit_points(key)
+
+    def terminal(self, reward: Float[Array, ""], support: Support) -> Law | None:
+        """A steep smooth step."""
+        return Uniform(reward, 2 * support.width / self.metric.points)
+
+    def __call__(
+        self, target: Law, prediction: Law, points: Float[Array, "points"], support: Support
+    ) -> Float[Array, ""]:
+        z = returns_at(points, support)
+        gap = target.cdf(z) - prediction.cdf(z)
+        return self.metric.distance(support.width * jnp.mean(gap**2))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Quantiles(Comparison):
+    """`E|X - Y| - E|X - X'| / 2 - E|Y - Y'| / 2`, by particles of both laws.
+
+    Zero at equality whatever the fractions; n fractions drawn at random bias it by W1 / n.
+    """
+
+    metric: Cramer
+
+    def draw(self, key: Key) -> Float[Array, "points"]:
+        return sort_data(inside(self.metric.unit_points(key)))
+
+    def __call__(
+        self,
+        target: TrainedLaw,
+        prediction: TrainedLaw,
+        points: Float[Array, "points"],
+        support: Support,
+    ) -> Float[Array, ""]:
+        own, theirs = prediction.particles(points), target.particles(points).sorted()
+        # Quantile regression at one half weighs distances by one half.
+        halves = jnp.full(own.positions.shape, 0.5)
+        across = _expected_gap(own, halves, theirs)
+        return self.metric.distance(across - (_mean_gap(own) + _mean_gap(theirs)) / 2)
+
+
+def _expected_gap(
+    own: Particles, halves: Float[Array, "n"], theirs: Particles
 ) -> Float[Array, ""]:
-    """`E|X - Y| - E|X - X'| / 2 - E|Y - Y'| / 2`, by quantiles at the same fractions of both.
+    """`E|X - Y|`; the particles of Y are in increasing order."""
+    if own.even:
+        count = own.positions.shape[0]
+        loss = quantile_huber(own.positions, halves, theirs.positions, theirs.weights, 0.0)
+        return 2 * loss / count
+    gaps = jnp.abs(own.positions[:, None] - theirs.positions)
+    return own.weights @ gaps @ theirs.weights
 
-    Zero at equality whatever the fractions; drawn at random, n of them bias it by W1 / n. The
-    target's particles are equally likely, as those of a quantile function are.
+
+def _mean_gap(particles: Particles) -> Float[Array, ""]:
+    """`E|X - X'|`, from positions in increasing order.
+
+    Each particle is the larger one of the pairs with all before it and the smaller one of those
+    with all after it.
     """
-    fractions = sort_data(inside(fractions))
-    _, own = prediction.regressed(fractions)
-    theirs, weights = target.sorted_particles(fractions)
-    # Quantile regression at one half weighs distances by one half.
-    halves = jnp.full(own.shape, 0.5)
-    across = 2 * quantile_huber(own, halves, theirs, weights, 0.0) / own.shape[0]
-    return across - (_mean_gap(own) + _mean_gap(theirs)) / 2
-
-
-def _mean_gap(values: Float[Array, "n"]) -> Float[Array, ""]:
-    """`E|X - X'|` of equally likely values in increasing order: each counts once for every other.
-
-    The k-th of n is the larger one of k - 1 pairs and the smaller one of n - k.
-    """
-    count = values.shape[0]
-    balance = 2 * np.arange(count, dtype=np.float32) - (count - 1)
-    return 2 * jnp.mean(balance * values) / count
+    positions, weights = particles.positions, particles.weights
+    if not particles.ordered:
+        order = jnp.argsort(positions)
+        positions, weights = positions[order], weights[order]
+    up_to = jnp.cumsum(weights)
+    balance = 2 * up_to - weights - up_to[-1]
+    return 2 * jnp.sum(weights * balance * positions)

@@ -1,71 +1,94 @@
-"""The Kullback-Leibler divergence of UMDQN-KL."""
+"""The Kullback-Leibler divergence of UMDQN-KL and C51."""
 
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Literal
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from umdqn.laws import Categorical, Law, Representation, View, normal, project
-from umdqn.metrics.metric import MetricOnReturns
-from umdqn.types import Domain
+from umdqn.laws.atoms import project
+from umdqn.laws.closed import normal
+from umdqn.laws.law import Law
+from umdqn.laws.support import Support
+from umdqn.laws.trained import HasMasses, TrainedLaw, View
+from umdqn.metrics.metric import Comparison, Metric, returns_at
+from umdqn.specs import Key
 
-# Logarithm of the smallest normal float32: a density below it is zero.
+# Logarithm of the smallest normal float32: a density below it counts as zero.
 _MASSLESS = float(np.log(np.finfo(np.float32).tiny))
 
 
 @dataclasses.dataclass(frozen=True)
-class KL(MetricOnReturns):
-    """`int p log(p / q) dz` over the domain: p the target and q the prediction, or reversed.
-
-    Where the prediction has masses on a fixed support instead of a density, the target is projected
-    onto it and the sum over the support takes the integral's place, as in C51.
-    """
-
-    needs: ClassVar[frozenset[View]] = frozenset({"density", "masses"})
+class KL(Metric):
+    """`int p log(p / q) dz` over the support: p the target and q the prediction, or reversed."""
 
     direction: Literal["forward", "reverse", "reverse-raw"] = "forward"
-    """`forward` is the paper's, D(target || prediction).
+    """`forward` is the paper's, D(target || prediction). `reverse`, D(prediction || target), counts
+    what lies below and above the support as one cell each. `reverse-raw` does not, and is least for
+    predictions that leave the support."""
 
-    `reverse`, D(prediction || target), counts what lies below and above the domain as one cell
-    each. `reverse-raw` does not, and is least for predictions that leave the domain.
-    """
-
-    def serves(self, representation: type[Representation]) -> bool:
+    def comparisons(self) -> Mapping[View, Comparison]:
+        densities: dict[View, Comparison] = {"density": _Densities(self)}
         # A projected target has no mass at most atoms: seen from the prediction, infinitely far.
-        possible = self.direction == "forward" or "density" in representation.gives
-        return possible and super().serves(representation)
+        masses: dict[View, Comparison] = {"masses": _Masses(self)}
+        return masses | densities if self.direction == "forward" else densities
 
-    def terminal(self, law: Law, reward: Float[Array, ""], domain: Domain) -> Law | None:
-        """A narrow normal law; masses can be projected as they are."""
-        if isinstance(law, Categorical):
-            return None
-        return normal(reward, domain.width / self.points)
+
+@dataclasses.dataclass(frozen=True)
+class _Densities(Comparison):
+    """The integral, estimated at returns of the support."""
+
+    metric: KL
+
+    def draw(self, key: Key) -> Float[Array, "points"]:
+        return self.metric.unit_points(key)
+
+    def terminal(self, reward: Float[Array, ""], support: Support) -> Law | None:
+        """A narrow normal law."""
+        return normal(reward, support.width / self.metric.points)
 
     def __call__(
-        self, target: Law, prediction: Law, points: Float[Array, "points"], domain: Domain
+        self, target: Law, prediction: Law, points: Float[Array, "points"], support: Support
     ) -> Float[Array, ""]:
-        if isinstance(prediction, Categorical):
-            log_q = prediction.log_weights
-            log_p = jnp.log(project(*target.particles(points), domain, log_q.shape[0]))
-            return jnp.sum(_relative_entropy(log_p, log_q))
-        log_p, log_q = target.log_pdf(points), prediction.log_pdf(points)
-        if self.direction == "forward":
-            return domain.width * jnp.mean(_relative_entropy(log_p, log_q))
+        z = returns_at(points, support)
+        log_p, log_q = target.log_pdf(z), prediction.log_pdf(z)
+        if self.metric.direction == "forward":
+            return support.width * jnp.mean(_relative_entropy(log_p, log_q))
         log_p = jnp.maximum(log_p, _MASSLESS)
-        inside = domain.width * jnp.mean(_relative_entropy(log_q, log_p))
-        if self.direction == "reverse-raw":
+        inside = support.width * jnp.mean(_relative_entropy(log_q, log_p))
+        if self.metric.direction == "reverse-raw":
             return inside
-        ends = (_log_masses_outside(law, domain) for law in (prediction, target))
+        ends = (_log_masses_outside(law, support) for law in (prediction, target))
         return inside + jnp.sum(_relative_entropy(*ends))
 
 
-def _log_masses_outside(law: Law, domain: Domain) -> Float[Array, "2"]:
-    """Logarithms of the masses below and above the domain."""
-    below, up_to = law.cdf(jnp.array([domain.low, domain.high]))
+@dataclasses.dataclass(frozen=True)
+class _Masses(Comparison):
+    """The sum over atoms, with the target projected onto them, as in C51."""
+
+    metric: KL
+
+    def draw(self, key: Key) -> Float[Array, "points"]:
+        return self.metric.unit_points(key)
+
+    def __call__(
+        self,
+        target: TrainedLaw,
+        prediction: HasMasses,
+        points: Float[Array, "points"],
+        support: Support,
+    ) -> Float[Array, ""]:
+        log_p = jnp.log(project(target.particles(points), prediction.positions))
+        return jnp.sum(_relative_entropy(log_p, prediction.log_masses))
+
+
+def _log_masses_outside(law: Law, support: Support) -> Float[Array, "2"]:
+    """Logarithms of the masses below and above the support."""
+    below, up_to = law.cdf(jnp.stack([support.low, support.high]))
     return jnp.log(jnp.maximum(jnp.stack([below, 1 - up_to]), np.finfo(np.float32).tiny))
 
 

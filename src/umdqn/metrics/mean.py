@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
+from collections.abc import Mapping
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from umdqn.laws import Law, View
-from umdqn.metrics.metric import Metric
-from umdqn.types import Domain, Key, check
+from umdqn.errors import check
+from umdqn.laws.law import Law
+from umdqn.laws.support import Support
+from umdqn.laws.trained import View
+from umdqn.metrics.metric import Comparison, Metric
+from umdqn.specs import Key
 
 
 @dataclasses.dataclass(frozen=True)
 class Mean(Metric):
     """Huber's loss of the difference of the means: quadratic below kappa, linear above."""
-
-    needs: ClassVar[frozenset[View]] = frozenset({"mean"})
 
     kappa: float = 1.0
     """Where the loss turns linear; the slope there is 1."""
@@ -26,13 +27,27 @@ class Mean(Metric):
         super().__post_init__()
         check(self.kappa > 0, "kappa", self.kappa, "above 0")
 
-    def draw(self, key: Key, domain: Domain) -> PyTree[Float[Array, "points"]]:
-        """Expectations are compared as a whole."""
+    def comparisons(self) -> Mapping[View, Comparison]:
+        return {"mean": _Means(self)}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Means(Comparison):
+    """The difference of the means."""
+
+    metric: Mean
+
+    def draw(self, key: Key) -> PyTree[Float[Array, "points"]]:
+        """Nothing: expectations are compared as a whole."""
         return None
 
     def __call__(
-        self, target: Law, prediction: Law, points: PyTree[Float[Array, "points"]], domain: Domain
+        self,
+        target: Law,
+        prediction: Law,
+        points: PyTree[Float[Array, "points"]],
+        support: Support,
     ) -> Float[Array, ""]:
         error = jnp.abs(target.mean - prediction.mean)
-        small = jnp.minimum(error, self.kappa)
-        return small * (error - small / 2) / self.kappa
+        small = jnp.minimum(error, self.metric.kappa)
+        return small * (error - small / 2) / self.metric.kappa

@@ -1,25 +1,29 @@
-"""What a metric is, and where laws are compared."""
+"""What a metric is: for each view it can train, a comparison of two laws."""
 
 from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from umdqn.laws import Law, Representation, View
-from umdqn.types import Domain, Key, check_count
+from umdqn.errors import check_count
+from umdqn.laws.law import Law
+from umdqn.laws.support import Support
+from umdqn.laws.trained import View
+from umdqn.parts.part import Part
+from umdqn.representations.representation import Representation
+from umdqn.specs import Key
 
 Sampling = Literal["random", "stratified", "fixed"]
-"""How comparison points are chosen: drawn anew each update, one drawn in each of equal cells, or
-the centres of these cells. All three estimate the same integral."""
 
 
 def unit_points(key: Key, count: int, sampling: Sampling) -> Float[Array, "count"]:
-    """Points of [0, 1] whose average estimates the integral over it."""
+    """Return points of [0, 1] whose average estimates the integral over it."""
     cells = jnp.arange(count, dtype=jnp.float32)
     choices = {
         "random": lambda: jax.random.uniform(key, (count,)),
@@ -29,44 +33,56 @@ def unit_points(key: Key, count: int, sampling: Sampling) -> Float[Array, "count
     return choices[sampling]()
 
 
-@dataclasses.dataclass(frozen=True)
-class Metric(abc.ABC):
-    """A loss between two laws, with the points where it compares them."""
+class Comparison(abc.ABC):
+    """The distance of a prediction from its target through one view, for one transition."""
 
-    needs: ClassVar[frozenset[View]]
-    """The views of a law of which it compares one."""
+    @abc.abstractmethod
+    def draw(self, key: Key) -> PyTree[Float[Array, "points"]]:
+        """Return where an update, or a transition, compares laws: points of [0, 1]."""
+
+    def terminal(self, reward: Float[Array, ""], support: Support) -> Law | None:
+        """Return what replaces a terminal state's Dirac, if anything has to (appendix C)."""
+        return None
+
+    @abc.abstractmethod
+    def __call__(
+        self, target: Any, prediction: Any, points: PyTree[Float[Array, "points"]], support: Support
+    ) -> Float[Array, ""]:
+        """Return the distance, differentiable in the prediction."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Metric(Part, abc.ABC):
+    """A loss between the predicted law and its Bellman target."""
 
     points: int = 200
-    """How many returns or quantile fractions an update compares (N_z, N_tau), unless laws have
+    """Returns or quantile fractions that an update compares (N_z, N_tau); unused where laws have
     atoms of their own."""
     sampling: Sampling = "random"
+    """How these points are chosen: drawn anew each update, one drawn in each of equal cells, or the
+    centres of these cells. All three estimate the same integral."""
     per_transition: bool = False
     """Whether every transition of a batch has points of its own, as in IQN."""
 
     def __post_init__(self) -> None:
         check_count("points", self.points)
 
-    def serves(self, representation: type[Representation]) -> bool:
-        """Whether it can train a representation."""
-        return bool(self.needs & representation.gives)
-
     @abc.abstractmethod
-    def draw(self, key: Key, domain: Domain) -> PyTree[Float[Array, "points"]]:
-        """The points of one update, or of one transition."""
+    def comparisons(self) -> Mapping[View, Comparison]:
+        """Return how laws are compared, by the view that is trained; the preferred view first."""
 
-    def terminal(self, law: Law, reward: Float[Array, ""], domain: Domain) -> Law | None:
-        """What stands for a terminal state's Dirac among such laws, if anything (appendix C)."""
+    def comparison(self, representation: type[Representation]) -> Comparison | None:
+        """Return the comparison for a representation, or None if there is no view to train."""
+        for view, comparison in self.comparisons().items():
+            if view in representation.gives:
+                return comparison
         return None
 
-    @abc.abstractmethod
-    def __call__(
-        self, target: Law, prediction: Law, points: PyTree[Float[Array, "points"]], domain: Domain
-    ) -> Float[Array, ""]:
-        """Distance of the prediction from the target, differentiable in the prediction."""
+    def unit_points(self, key: Key) -> Float[Array, "points"]:
+        """Return points of [0, 1] as `points` and `sampling` say."""
+        return unit_points(key, self.points, self.sampling)
 
 
-class MetricOnReturns(Metric):
-    """A metric that compares laws at returns of the domain."""
-
-    def draw(self, key: Key, domain: Domain) -> Float[Array, "points"]:
-        return domain.low + domain.width * unit_points(key, self.points, self.sampling)
+def returns_at(points: Float[Array, "points"], support: Support) -> Float[Array, "points"]:
+    """Map points of [0, 1] onto the support."""
+    return support.low + support.width * points

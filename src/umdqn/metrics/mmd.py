@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
+from collections.abc import Mapping
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from umdqn.laws import Law, View
-from umdqn.metrics.metric import Metric, unit_points
-from umdqn.metrics.wasserstein import inside
-from umdqn.types import Domain, Key, check
+from umdqn.errors import check
+from umdqn.laws.support import Support
+from umdqn.laws.trained import TrainedLaw, View
+from umdqn.metrics.metric import Comparison, Metric
+from umdqn.metrics.quantile_huber import inside
+from umdqn.specs import Key
 
 
 @dataclasses.dataclass(frozen=True)
 class Mmd(Metric):
     """`E k(X, X') - 2 E k(X, Y) + E k(Y, Y')` with `k(x, y) = sum_h exp(-(x - y)^2 / h)`."""
 
-    needs: ClassVar[frozenset[View]] = frozenset({"quantile"})
-
-    bandwidths: tuple[float, ...] = tuple(float(h) for h in range(1, 11))
+    bandwidths: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)
     """Bandwidths h of the kernels, in squared units of the return."""
 
     def __post_init__(self) -> None:
@@ -28,21 +28,36 @@ class Mmd(Metric):
         positive = len(self.bandwidths) > 0 and min(self.bandwidths) > 0
         check(positive, "bandwidths", self.bandwidths, "at least one, all above 0")
 
-    def draw(self, key: Key, domain: Domain) -> Float[Array, "points"]:
-        return inside(unit_points(key, self.points, self.sampling))
+    def comparisons(self) -> Mapping[View, Comparison]:
+        return {"quantile": _Discrepancy(self)}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Discrepancy(Comparison):
+    """The discrepancy of particles."""
+
+    metric: Mmd
+
+    def draw(self, key: Key) -> Float[Array, "points"]:
+        return inside(self.metric.unit_points(key))
 
     def __call__(
-        self, target: Law, prediction: Law, points: Float[Array, "points"], domain: Domain
+        self,
+        target: TrainedLaw,
+        prediction: TrainedLaw,
+        points: Float[Array, "points"],
+        support: Support,
     ) -> Float[Array, ""]:
-        x, x_weights = prediction.particles(points)
-        y, y_weights = target.particles(points)
+        own, theirs = prediction.particles(points), target.particles(points)
+        x, y = own.positions, theirs.positions
 
         def energy(a: Array, b: Array) -> Array:
             squares = (a[:, None] - b) ** 2
-            return sum((jnp.exp(squares * (-1.0 / h)) for h in self.bandwidths), jnp.float32(0))
+            kernels = (jnp.exp(squares * (-1.0 / h)) for h in self.metric.bandwidths)
+            return sum(kernels, jnp.float32(0))
 
         return (
-            x_weights @ energy(x, x) @ x_weights
-            - 2 * x_weights @ energy(x, y) @ y_weights
-            + y_weights @ energy(y, y) @ y_weights
+            own.weights @ energy(x, x) @ own.weights
+            - 2 * own.weights @ energy(x, y) @ theirs.weights
+            + theirs.weights @ energy(y, y) @ theirs.weights
         )

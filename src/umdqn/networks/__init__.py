@@ -1,7 +1,16 @@
-"""Networks: the torso that embeds an observation, and the UMNN."""
+"""Networks: dense layers, the UMNN, and the torsos that embed observations."""
 
-from umdqn.networks.dense import Linear, Mlp
-from umdqn.networks.torsos import Convolutions, Torso
-from umdqn.networks.umnn import Umnn
+from umdqn.parts.table import Table
 
-__all__ = ["Convolutions", "Linear", "Mlp", "Torso", "Umnn"]
+TORSOS = Table(
+    "torso",
+    "umdqn.networks.torso:Torso",
+    {
+        "auto": "umdqn.networks.torsos:Auto",
+        "mlp": "umdqn.networks.torsos:Mlp",
+        "minatar": "umdqn.networks.torsos:MinAtar",
+        "nature": "umdqn.networks.torsos:Nature",
+        "given": "umdqn.networks.given:Given",
+    },
+)
+"""Torsos by name."""

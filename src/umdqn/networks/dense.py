@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from umdqn.types import Key
+from umdqn.specs import Key
 
 
 class Linear(eqx.Module):

@@ -1,9 +1,11 @@
-"""Torsos: from one observation to its embedding."""
+"""The torsos of the paper: an MLP, after convolutions where observations are pictures."""
 
 from __future__ import annotations
 
+import abc
+import dataclasses
 import math
-from typing import Literal, NamedTuple
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -11,53 +13,29 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Shaped
 
-from umdqn.networks.dense import Mlp, xavier_uniform
-from umdqn.types import Key, Observation, check
-
-Convolutions = Literal["auto", "none", "minatar", "nature"]
-"""`auto` decides by the shape of the observation."""
-
-
-class Layer(NamedTuple):
-    """A convolution without padding, followed by a ReLU."""
-
-    filters: int
-    size: int
-    stride: int
-
-
-CONVOLUTIONS: dict[str, tuple[Layer, ...]] = {
-    "none": (),
-    "minatar": (Layer(16, 3, 1),),
-    "nature": (Layer(32, 8, 4), Layer(64, 4, 2), Layer(64, 3, 1)),
-}
-"""The stacks of convolutions that the paper's networks begin with."""
-
-# Half the distance between bounds that are likely to be reached.
-_WIDE = 3.0
+from umdqn.errors import check
+from umdqn.networks import dense
+from umdqn.networks.convolutions import (
+    Convolution,
+    Layer,
+    channels_first,
+    outputs,
+    picture_shape,
+    receptive_field,
+)
+from umdqn.networks.scaling import scaling
+from umdqn.networks.torso import Embedding, Torso
+from umdqn.specs import Key, Observation
 
 
-def choose_convolutions(observation: Observation) -> str:
-    """What suits an observation: nothing for vectors, else by the size of the picture."""
-    if len(observation.shape) != 3:
-        return "none"
-    height, width, _ = _picture_shape(observation)
-    smallest = min(height, width)
-    if smallest >= _field(CONVOLUTIONS["nature"]):
-        return "nature"
-    return "minatar" if smallest >= _field(CONVOLUTIONS["minatar"]) else "none"
-
-
-class Torso(eqx.Module):
+class Network(eqx.Module):
     """Scales the observation by its bounds, then convolutions if any, then an MLP.
 
-    Entries with narrow bounds are scaled to [-1, 1]; pictures to [0, 1], as the paper does. Wide
-    bounds of measured quantities are limits that are seldom reached: those stay as they are. The
-    last layer of the MLP is linear.
+    The last layer of the MLP is linear.
     """
 
-    convolutions: tuple[_Convolution, ...]
-    mlp: Mlp
+    convolutions: tuple[Convolution, ...]
+    mlp: dense.Mlp
     centre: tuple[float, ...] = eqx.field(static=True)
     half_width: tuple[float, ...] = eqx.field(static=True)
     channels_first: bool = eqx.field(static=True)
@@ -65,31 +43,24 @@ class Torso(eqx.Module):
     def __init__(
         self,
         observation: Observation,
-        convolutions: Convolutions,
-        sizes: tuple[int, ...],
+        layers: tuple[Layer, ...],
+        widths: tuple[int, ...],
         key: Key,
     ):
-        chosen = choose_convolutions(observation) if convolutions == "auto" else convolutions
-        layers = CONVOLUTIONS[chosen]
         mlp_key, *keys = jax.random.split(key, 1 + len(layers))
-        self.centre, self.half_width = _scaling(observation, picture=bool(layers))
-        self.channels_first = len(observation.shape) == 3 and _channels_first(observation)
+        self.centre, self.half_width = scaling(observation, picture=bool(layers))
+        self.channels_first = observation.is_picture and channels_first(observation)
         inputs = math.prod(observation.shape)
-        parts = []
+        convolutions = []
         if layers:
-            picture = len(observation.shape) == 3
-            check(picture, "convolutions", chosen, f"pictures of three axes, not {observation}")
-            height, width, channels = _picture_shape(observation)
-            fits = min(height, width) >= _field(layers)
-            allowed = f"pictures of at least {_field(layers)} pixels, not {observation}"
-            check(fits, "convolutions", chosen, allowed)
+            height, width, channels = picture_shape(observation)
             for layer, layer_key in zip(layers, keys, strict=True):
-                parts.append(_Convolution(channels, layer, layer_key))
-                height, width = (_outputs(length, layer) for length in (height, width))
+                convolutions.append(Convolution(channels, layer, layer_key))
+                height, width = (outputs(length, layer) for length in (height, width))
                 channels = layer.filters
             inputs = height * width * channels
-        self.convolutions = tuple(parts)
-        self.mlp = Mlp((inputs, *sizes), mlp_key)
+        self.convolutions = tuple(convolutions)
+        self.mlp = dense.Mlp((inputs, *widths), mlp_key)
 
     def __call__(self, observation: Shaped[Array, "..."]) -> Float[Array, "features"]:
         if not self.convolutions:
@@ -107,92 +78,69 @@ class Torso(eqx.Module):
         return (observation.astype(jnp.float32) - centre) * (1 / half_width)
 
 
-class _Convolution(eqx.Module):
-    """A convolution as one matrix product of patches, which CPUs differentiate fastest.
+@dataclasses.dataclass(frozen=True)
+class _Dense(Torso, abc.ABC):
+    widths: tuple[int, ...] = (128, 128)
+    """Widths of the dense layers; the last one, which is linear, is the embedding's size."""
 
-    Inputs are the last axis of the weights: their gradient is then a product of rows with rows,
-    which takes half the time.
-    """
-
-    weight: Float[Array, "filters inputs"]
-    bias: Float[Array, "filters"]
-    size: int = eqx.field(static=True)
-    stride: int = eqx.field(static=True)
-
-    def __init__(self, channels: int, layer: Layer, key: Key):
-        self.weight = xavier_uniform(key, channels * layer.size**2, layer.filters).T
-        self.bias = jnp.zeros(layer.filters)
-        self.size, self.stride = layer.size, layer.stride
-
-    def patches(self, x: Shaped[Array, "h w c"]) -> Shaped[Array, "i j inputs"]:
-        """What each output sees."""
-        # Whole strides become channels first: larger pieces are copied faster.
-        step = self.stride if self.size % self.stride == 0 else 1
-        x, size, stride = _blocks(x, step), self.size // step, self.stride // step
-        rows, columns = ((length - size) // stride + 1 for length in x.shape[:2])
-        patches = [
-            x[i : i + rows * stride : stride, j : j + columns * stride : stride]
-            for i in range(size)
-            for j in range(size)
-        ]
-        return jnp.concatenate(patches, axis=-1)
-
-    def from_patches(self, patches: Float[Array, "i j inputs"]) -> Float[Array, "i j filters"]:
-        """The outputs."""
-        last, inputs = patches.ndim - 1, 1
-        products = jax.lax.dot_general(patches, self.weight, (((last,), (inputs,)), ((), ())))
-        return jax.nn.relu(products + self.bias)
+    def __post_init__(self) -> None:
+        good = len(self.widths) > 0 and min(self.widths) > 0
+        check(good, "widths", self.widths, "widths of at least 1")
 
 
-def _blocks(x: Shaped[Array, "h w c"], size: int) -> Shaped[Array, "i j d"]:
-    """Squares of pixels as single pixels with more channels; what is left over at the end goes."""
-    if size == 1:
-        return x
-    rows, columns, channels = x.shape[0] // size, x.shape[1] // size, x.shape[2]
-    squares = x[: rows * size, : columns * size].reshape(rows, size, columns, size, channels)
-    return jnp.swapaxes(squares, 1, 2).reshape(rows, columns, size * size * channels)
+@dataclasses.dataclass(frozen=True)
+class Mlp(_Dense):
+    """Dense layers alone; pictures are flattened."""
+
+    def build(self, observation: Observation, key: Key) -> Embedding:
+        return Network(observation, (), self.widths, key)
 
 
-def _scaling(
-    observation: Observation, picture: bool
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    low, high = (np.array(bounds, np.float64) for bounds in (observation.low, observation.high))
-    # Some environments write "no bound" as the largest number of their type.
-    bounded = (low > -1e30) & (high < 1e30) & (low < high)
-    if not picture and not np.issubdtype(observation.dtype, np.integer):
-        bounded &= high - low <= 2 * _WIDE
-    low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
-    if picture:
-        # One scale for all pixels.
-        low, high = low.min(keepdims=True), high.max(keepdims=True)
-    centre = low if picture else (low + high) / 2
-    return tuple(centre.tolist()), tuple((high - low if picture else (high - low) / 2).tolist())
+@dataclasses.dataclass(frozen=True)
+class _Convolutional(_Dense, abc.ABC):
+    layers: ClassVar[tuple[Layer, ...]]
+
+    def build(self, observation: Observation, key: Key) -> Embedding:
+        least = receptive_field(self.layers)
+        name = type(self).__name__.lower()
+        check(
+            smallest_side(observation) >= least,
+            "torso",
+            name,
+            f"pictures of three axes and at least {least} pixels, not {observation}",
+        )
+        return Network(observation, self.layers, self.widths, key)
 
 
-def _channels_first(observation: Observation) -> bool:
-    """Whether the channels of a picture are its first axis.
+@dataclasses.dataclass(frozen=True)
+class MinAtar(_Convolutional):
+    """One convolution of 16 filters (3 x 3), then dense layers: the paper's torso for MinAtar."""
 
-    Most pictures are square, and then the odd axis out is the channels; else it is the shorter end.
-    """
-    first, second, third = observation.shape
-    if (first == second) != (second == third):
-        return second == third
-    return first < third
+    layers: ClassVar[tuple[Layer, ...]] = (Layer(16, 3, 1),)
 
 
-def _picture_shape(observation: Observation) -> tuple[int, int, int]:
-    """Height, width and channels."""
-    first, second, third = observation.shape
-    return (second, third, first) if _channels_first(observation) else (first, second, third)
+@dataclasses.dataclass(frozen=True)
+class Nature(_Convolutional):
+    """The three convolutions of Nature DQN, then dense layers: the paper's torso for Atari."""
+
+    layers: ClassVar[tuple[Layer, ...]] = (Layer(32, 8, 4), Layer(64, 4, 2), Layer(64, 3, 1))
 
 
-def _outputs(length: int, layer: Layer) -> int:
-    return (length - layer.size) // layer.stride + 1
+@dataclasses.dataclass(frozen=True)
+class Auto(_Dense):
+    """`mlp` for vectors; for pictures `nature`, `minatar` or `mlp`, by their size."""
+
+    def build(self, observation: Observation, key: Key) -> Embedding:
+        return self.chosen(observation).build(observation, key)
+
+    def chosen(self, observation: Observation) -> Torso:
+        """Return the torso that suits an observation."""
+        for kind in (Nature, MinAtar):
+            if smallest_side(observation) >= receptive_field(kind.layers):
+                return kind(self.widths)
+        return Mlp(self.widths)
 
 
-def _field(layers: tuple[Layer, ...]) -> int:
-    """Pixels that one output of a stack of convolutions sees: the smallest picture it takes."""
-    field = 1
-    for layer in reversed(layers):
-        field = (field - 1) * layer.stride + layer.size
-    return field
+def smallest_side(observation: Observation) -> int:
+    """Return height or width of a picture, whichever is less; 0 for anything else."""
+    return min(picture_shape(observation)[:2]) if observation.is_picture else 0

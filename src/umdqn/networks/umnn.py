@@ -11,15 +11,10 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from umdqn.networks.dense import Linear, Mlp, xavier_uniform
-from umdqn.numerics import (
-    MonotoneTable,
-    clenshaw_curtis,
-    cumulative_trapezoid,
-    kept,
-    relu_sum,
-    unit_nodes,
-)
-from umdqn.types import Key
+from umdqn.numerics.piecewise import relu_sum
+from umdqn.numerics.quadrature import clenshaw_curtis, cumulative_trapezoid, kept
+from umdqn.numerics.table import MonotoneTable, unit_nodes
+from umdqn.specs import Key
 
 # Below this the integrand would underflow and the function would stop increasing.
 _SMALLEST_INTEGRAND = 1e-6
@@ -81,7 +76,7 @@ class Umnn(eqx.Module):
     def integrand(
         self, t: Float[Array, "points"], features: Float[Array, "features"]
     ) -> Float[Array, "points actions"]:
-        """`g` at any points, by the dense path: the referee of `relu_sum`."""
+        """`g` at any points by the dense path, to check `relu_sum` against."""
         return _positive(self.output(self._hidden(t, self.context(features))))
 
     def exact(

@@ -1,4 +1,4 @@
-"""What others may hear of a run while it trains."""
+"""Callbacks: notifications of a run while it trains."""
 
 from __future__ import annotations
 
@@ -6,45 +6,45 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from umdqn.loops import Progress
+from umdqn.errors import check
+from umdqn.loops.progress import Progress
 from umdqn.runs.config import Config
-from umdqn.types import check
 
 
 class Report(NamedTuple):
-    """What happened in a chunk."""
+    """A chunk of training steps that is done."""
 
     step: int
     progress: list[Progress]
-    """One a seed."""
+    """One per seed."""
     score: float | None
     """Mean return of the last evaluation, over seeds and episodes."""
 
 
 class Callback:
-    """Hears of a run. All methods do nothing; whoever is interested overrides some.
+    """Base class of callbacks: override the methods you need, the others do nothing.
 
-    What a callback raises stops the run, whose last checkpoint stays.
+    An exception in a callback stops the run; it can be resumed from its last checkpoint.
     """
 
     def on_start(self, path: Path, config: Config, step: int) -> None:
-        """The run in `path` starts at a step, which is not 0 if it is resumed."""
+        """Called when the run in `path` starts, at a step above 0 if it is resumed."""
 
     def on_chunk(self, report: Report) -> None:
-        """A chunk of steps is done."""
+        """Called after each chunk of steps."""
 
     def on_evaluation(self, step: int, records: Sequence[dict[str, Any]]) -> None:
-        """All seeds were evaluated: their lines of `metrics.jsonl`."""
+        """Called after an evaluation, with the lines of `metrics.jsonl` of all seeds."""
 
     def on_checkpoint(self, step: int, path: Path) -> None:
-        """A checkpoint was written; `load(path, step)` reads it."""
+        """Called after a checkpoint is written; `load(path, step)` reads it."""
 
     def on_end(self, status: str) -> None:
-        """The run ended: `finished`, `interrupted` or `failed`."""
+        """Called at the end: `finished`, `interrupted` or `failed`."""
 
 
 class Callbacks(Callback):
-    """Several callbacks as one."""
+    """Forwards every call to several callbacks."""
 
     def __init__(self, members: Sequence[Callback]):
         for member in members:

@@ -1,9 +1,9 @@
-"""Checkpoints: everything that a run is at one step, whole or not there.
+"""Checkpoints: the complete state of a run at one step, written atomically.
 
-A checkpoint is what its index says: `checkpoints/STEP.json` names its files with their sizes and
-checksums and is written last. `STEP.safetensors` holds what was learned, `STEP.loop.safetensors`
-environments, counters and randomness, and `replay/` the memories in small pieces. A checkpoint adds
-the rows that came since the one before it, and so costs the same however long the run is.
+The index `checkpoints/STEP.json` lists the files of a checkpoint with sizes and checksums and is
+written last. `STEP.safetensors` holds the agents, `STEP.loop.safetensors` environments, counters
+and random states, and `replay/` the replay memories in small pieces. A checkpoint writes only the
+rows that were added since the one before, so that its cost does not grow with the run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import PyTree
 
-from umdqn.loops import Restored, Snapshot, from_named, named_agents, named_leaves
+from umdqn.errors import UmdqnError, notice
+from umdqn.loops.snapshot import Restored, Snapshot, from_named, named_agents, named_leaves
 from umdqn.runs.files import (
     Unreadable,
     encode_arrays,
@@ -29,10 +30,9 @@ from umdqn.runs.files import (
     write_bytes,
     write_sealed,
 )
-from umdqn.types import UmdqnError, notice
 
 _DIGITS = "[0-9]" * 10
-# What may be dropped if nobody needs it: no other file in these directories is ours.
+# Files that may be deleted once no index lists them; others belong to the user.
 _OURS = re.compile(rf"({_DIGITS}(\.loop)?|[0-9]+-{_DIGITS}-[0-9]+)\.safetensors")
 
 
@@ -44,7 +44,7 @@ class Checkpoints:
         self._folder, self._replay = run / "checkpoints", run / "replay"
         self._pieces: dict[int, list[dict[str, Any]]] = {}
         self._saved: int | None = None
-        """The step at which the run is on disk as it is."""
+        """The step whose checkpoint is on disk and up to date."""
 
     def make(self) -> None:
         """Make the directories."""
@@ -52,7 +52,7 @@ class Checkpoints:
         self._replay.mkdir(exist_ok=True)
 
     def agent_path(self, step: int) -> Path:
-        """The file with what was learned up to a step."""
+        """Return the file with the agents at a step."""
         return self._folder / f"{step:010d}.safetensors"
 
     def _loop_path(self, step: int) -> Path:
@@ -62,13 +62,13 @@ class Checkpoints:
         return self._folder / f"{step:010d}.json"
 
     def steps(self) -> list[int]:
-        """Steps of whole checkpoints, the first first."""
+        """Return the steps of all complete checkpoints in ascending order."""
         return [int(path.stem) for path in sorted(self._folder.glob(f"{_DIGITS}.json"))]
 
     def save(
         self, step: int, snapshots: Mapping[int, Snapshot], trainer: dict[str, Any], keep: int
     ) -> None:
-        """Save everything, once a step; the newest `keep` checkpoints can be resumed from."""
+        """Save a checkpoint, once per step; the newest `keep` ones can be resumed from."""
         if step == self._saved:
             return
         files: dict[str, dict[str, Any]] = {}
@@ -100,7 +100,7 @@ class Checkpoints:
         self._prune(keep)
 
     def rehearse(self, snapshots: Iterable[Snapshot]) -> None:
-        """Take the memory that saving takes, and give it back."""
+        """Allocate the memory that saving takes, and free it."""
         for snapshot in snapshots:
             encode_arrays(named_agents({0: snapshot.agent}))
             full = snapshot._replace(entered=snapshot.room)
@@ -108,7 +108,7 @@ class Checkpoints:
             encode_arrays(rows)
 
     def save_agents(self, step: int, agents: Mapping[int, PyTree]) -> None:
-        """Save what was learned, of a run that cannot go on; a whole checkpoint is left alone."""
+        """Save the agents of a run that failed, unless the step has a complete checkpoint."""
         if step in self.steps() or not agents:
             return
         files: dict[str, dict[str, Any]] = {}
@@ -119,7 +119,7 @@ class Checkpoints:
         write_sealed(self._index_path(index["step"]), index)
 
     def _still_held(self, seed: int, snapshot: Snapshot) -> list[dict[str, Any]]:
-        """Pieces with rows that newer ones have not replaced."""
+        """Return the pieces with rows that the memory still holds."""
         oldest = [n - room for n, room in zip(snapshot.entered, snapshot.room, strict=True)]
         return [
             piece
@@ -152,15 +152,15 @@ class Checkpoints:
         return path.relative_to(self._run).as_posix()
 
     def _prune(self, keep: int) -> None:
-        """Drop what only older checkpoints need to go on; what they learned stays."""
+        """Delete what only resuming from older checkpoints would need; their agents stay."""
         for step in self.steps()[:-keep]:
             self._loop_path(step).unlink(missing_ok=True)
-        # An index that cannot be read now may be sound: its pieces stay.
+        # An index that the system refuses to read may be sound: its pieces stay.
         with contextlib.suppress(Unreadable):
             self._drop_unknown(self._replay.iterdir(), self._needed(keep))
 
     def _needed(self, keep: int) -> set[str]:
-        """Pieces of memory that the newest checkpoints need; raises if an index is `Unreadable`."""
+        """Return the pieces that the newest checkpoints need; raises if an index is `Unreadable`."""
         needed: set[str] = set()
         for step in self.steps()[-keep:]:
             try:
@@ -179,17 +179,17 @@ class Checkpoints:
                 path.unlink(missing_ok=True)
 
     def forget_after(self, step: int) -> None:
-        """Drop newer checkpoints, which could not be read."""
+        """Delete checkpoints that are newer than a step."""
         self.forget(later for later in self.steps() if later > step)
 
     def forget(self, steps: Iterable[int]) -> None:
-        """Drop checkpoints: first what says that they are there."""
+        """Delete checkpoints, beginning with their indices."""
         for step in steps:
             for path in (self._index_path(step), self._loop_path(step), self.agent_path(step)):
                 path.unlink(missing_ok=True)
 
     def clean(self, keep: int) -> None:
-        """Drop what a crash left behind: files that no index knows."""
+        """Delete files that a crash left behind: those that no index lists."""
         known = self._needed(keep)
         for step in self.steps():
             whole = (self._index_path(step), self.agent_path(step), self._loop_path(step))
@@ -205,7 +205,7 @@ class Checkpoints:
         return index
 
     def _read(self, path: Path, index: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """The arrays of a file, if it is the file that was written."""
+        """Read the arrays of a file and verify its checksum."""
         known = index["files"].get(self._name(path))
         if known is None:
             raise UmdqnError(f"{path} is corrupt: it belongs to no checkpoint")
@@ -215,7 +215,7 @@ class Checkpoints:
         return parse_arrays(path, data)
 
     def agents(self, step: int, like: Mapping[int, PyTree]) -> dict[int, PyTree]:
-        """What every seed had learned at a step."""
+        """Read the agents of every seed at a step."""
         path = self.agent_path(step)
         arrays = self._read(path, self._index(step))
         expected = {f"{seed}{name}" for seed in like for name in named_leaves(like[seed])}
@@ -231,10 +231,10 @@ class Checkpoints:
     def restore(
         self, step: int, like: Mapping[int, PyTree]
     ) -> tuple[dict[int, Restored], dict[str, Any]]:
-        """Everything at a step, to go on from."""
+        """Read everything that resuming at a step needs."""
         index = self._index(step)
         if "trainer" not in index:
-            raise UmdqnError(f"{self.agent_path(step)} holds what was learned and no more")
+            raise UmdqnError(f"{self.agent_path(step)} holds the agents only and cannot be resumed")
         agents = self.agents(step, like)
         rest = self._read(self._loop_path(step), index)
         restored = {}
@@ -242,7 +242,7 @@ class Checkpoints:
             prefix = f"{seed}/"
             pieces = index["replay"][str(seed)]
             for _ in self._read_pieces(pieces, index):
-                # All must be sound before anybody uses one of them.
+                # Verify all pieces before the first one is used.
                 pass
             restored[seed] = Restored(
                 agents[seed],
@@ -257,20 +257,20 @@ class Checkpoints:
     def _read_pieces(
         self, pieces: list[dict[str, Any]], index: Mapping[str, Any]
     ) -> Iterator[dict[str, np.ndarray]]:
-        """Pieces of a memory, one after the other: all at once would take as much as a memory."""
+        """Read the pieces of a memory one by one: all at once would take as much as the memory."""
         for piece in pieces:
             yield self._read(self._run / piece["file"], index)
 
     def newest(self, like: Mapping[int, PyTree]) -> tuple[int, dict[int, PyTree]]:
-        """The newest checkpoint whose agents can be read; says so if a newer one cannot."""
+        """Read the agents of the newest readable checkpoint; notifies if a newer one is damaged."""
         return self._newest(lambda step: self.agents(step, like))
 
     def newest_whole(
         self, like: Mapping[int, PyTree], check: Callable[[dict[str, Any]], object]
     ) -> tuple[int, tuple[dict[int, Restored], dict[str, Any]]]:
-        """The newest checkpoint that can be resumed from; says so if a newer one cannot.
+        """Read the newest checkpoint that can be resumed; notifies if a newer one is damaged.
 
-        `check` sees what the trainer had saved with it, and raises if that is not to be had.
+        `check` gets what the trainer saved with it, and raises if the metrics do not match.
         """
 
         def read(step: int) -> tuple[dict[int, Restored], dict[str, Any]]:

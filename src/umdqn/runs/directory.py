@@ -1,4 +1,4 @@
-"""The directory of a run: manifest, metrics, checkpoints. All that analyses read."""
+"""The directory of a run: manifest, metrics, checkpoints."""
 
 from __future__ import annotations
 
@@ -12,29 +12,34 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from umdqn.loops import peak_memory
+from umdqn import __version__
+from umdqn.errors import UmdqnError
+from umdqn.loops.machine import peak_memory
+from umdqn.runs.build import environment, is_compiled
 from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.config import Config
 from umdqn.runs.fields import from_dict, to_dict
 from umdqn.runs.files import is_temporary, locked, read_json, read_sealed, write_sealed
 from umdqn.runs.records import Mark, Record, Records
-from umdqn.types import EnvSpec, UmdqnError
+from umdqn.specs import EnvSpec
 
 FORMAT = "umdqn-run"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
+_OLD_FORMATS = (1, 2)
 PROMISES = {
     True: "bit for bit, on the same machine and versions",
     False: "bit for bit, if the environment's seeds determine it",
 }
-"""What resuming a run promises, by whether its environment is compiled."""
+"""How exactly a run can be resumed, by whether its environment is compiled."""
 MOST_OLDER = 64
-"""Checkpoints too old to be resumed from, of which what was learned is kept."""
-_PACKAGES = ("umdqn", "jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium")
+"""Most checkpoints kept besides those that can be resumed from; they hold the networks only."""
+_PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "gymnasium")
 
 
 def versions() -> dict[str, str]:
-    """Of all that decides what a run computes."""
-    return {name: version(name) for name in _PACKAGES} | {"python": platform.python_version()}
+    """Return the versions of the packages that determine what a run computes."""
+    packages = {name: version(name) for name in _PACKAGES}
+    return {"umdqn": __version__} | packages | {"python": platform.python_version()}
 
 
 class RunDirectory:
@@ -51,14 +56,14 @@ class RunDirectory:
 
     @classmethod
     def claim(cls, config: Config, out: Path | None) -> RunDirectory:
-        """A directory in which a new run can begin; one that holds anything is refused."""
+        """Return a directory for a new run; raises if it holds anything."""
         directory = cls(_named(out) if out else _fresh(_slug(f"{config.env}-{config.agent}")))
         directory._check_vacant()
         return directory
 
     def begin(self, config: Config) -> None:
-        """Make a new run of a vacant directory, which the caller holds alone."""
-        # Of two that have claimed the same directory, one comes too late.
+        """Start a new run in a vacant directory whose lock the caller holds."""
+        # Another process may have claimed and used the same directory in the meantime.
         self._check_vacant()
         try:
             self.checkpoints.make()
@@ -73,16 +78,16 @@ class RunDirectory:
             raise UmdqnError(f"--out {self.path}: not empty, and a run never overwrites anything")
 
     def vacant(self) -> bool:
-        """Whether there is nothing, or what a start leaves that came to no more than that."""
+        """Return whether there is nothing, or only what a start that failed has left."""
         try:
             return not self.path.exists() or all(map(_left_by_a_start, self.path.iterdir()))
         except OSError as error:
             raise UmdqnError(f"cannot read {self.path}: {error.strerror}") from error
 
     def fail(self, reason: str) -> None:
-        """State that the run ended early, and why; silent if even that cannot be written.
+        """Record in the manifest that the run failed; does nothing if that cannot be written.
 
-        All else stays as it was: a finished run that could not be made longer is still finished.
+        A finished run that could not be extended is still finished.
         """
         done = self.checkpoints.steps()
         with contextlib.suppress(UmdqnError):
@@ -95,9 +100,9 @@ class RunDirectory:
     def write_manifest(
         self, config: Config, status: str, step: int, seconds: float = 0.0, reason: str = ""
     ) -> None:
-        """State what the run is, how far it has come, and what that took.
+        """Write the manifest: configuration, progress, time and memory taken.
 
-        The peak of memory is the writing process's own; a run that went on has had others.
+        The peak of memory is that of this process; earlier processes of a resumed run had others.
         """
         manifest: dict[str, Any] = {
             "format": FORMAT,
@@ -109,14 +114,14 @@ class RunDirectory:
             "seeds": list(config.all_seeds),
             "config": to_dict(config),
             "metrics": self.records.mark(),
-            "resume": PROMISES[config.compiled],
-            "environment": to_dict(config.environment().spec),
+            "resume": PROMISES[is_compiled(config)],
+            "environment": to_dict(environment(config).spec),
             "versions": versions(),
         }
         write_sealed(self.manifest_path, manifest | ({"reason": reason} if reason else {}))
 
     def read_manifest(self) -> tuple[Config, EnvSpec, dict[str, Any]]:
-        """The configuration, the environment's specification, and the whole manifest."""
+        """Return the configuration, the environment's specification, and the whole manifest."""
         if not self.path.is_dir():
             raise UmdqnError(f"{self.path} is not a run directory: there is no such directory")
         if not self.manifest_path.is_file():
@@ -125,6 +130,11 @@ class RunDirectory:
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise UmdqnError(f"{self.manifest_path} is not the manifest of a umdqn run")
         found = manifest.get("format_version")
+        if found in _OLD_FORMATS:
+            raise UmdqnError(
+                f"{self.path} was written by umdqn 0.1, whose runs umdqn {__version__} cannot "
+                "read: train it again"
+            )
         if found != FORMAT_VERSION:
             raise UmdqnError(
                 f"{self.path} has format version {found!r}; this umdqn reads {FORMAT_VERSION}"
@@ -137,14 +147,14 @@ class RunDirectory:
         except (KeyError, TypeError, AttributeError, ValueError, UmdqnError) as error:
             writer = manifest.get("versions")
             known = writer.get("umdqn") if isinstance(writer, dict) else None
-            if isinstance(known, str) and known != version("umdqn"):
+            if isinstance(known, str) and known != __version__:
                 raise UmdqnError(
-                    f"{self.path} was written by umdqn {known}, not {version('umdqn')}: {error}"
+                    f"{self.path} was written by umdqn {known}, not {__version__}: {error}"
                 ) from error
             raise UmdqnError(f"{self.manifest_path} is corrupt: {error}") from error
 
     def finished(self, config: Config) -> bool:
-        """Whether this is a whole run of a configuration; anything unreadable is not."""
+        """Return whether this is a finished, readable run of a configuration."""
         try:
             found, _, manifest = self.read_manifest()
         except UmdqnError:
@@ -152,13 +162,13 @@ class RunDirectory:
         return found == config and manifest["status"] == "finished"
 
     def read_metrics(self) -> list[Record]:
-        """All metrics so far, if those that the manifest knows are what was written."""
+        """Return all metrics; raises if those that the manifest covers have changed."""
         *_, manifest = self.read_manifest()
         mark = manifest.get("metrics")
         return self.records.read(mark and Mark(*mark))
 
     def best_steps(self, seeds: Iterable[int]) -> dict[int, int]:
-        """The kept checkpoint with the largest mean return, by seed; the latest on a tie."""
+        """Return the kept checkpoint with the largest mean return, by seed; the latest on a tie."""
         kept = set(self.checkpoints.steps())
         best: dict[int, tuple[float, int]] = {}
         for record in self.read_metrics():
@@ -171,7 +181,7 @@ class RunDirectory:
             raise UmdqnError(f"{self.records.path} has no evaluation at a checkpoint") from None
 
     def thin(self, config: Config) -> None:
-        """Of many old checkpoints drop every second one, but never a seed's best."""
+        """Delete every second old checkpoint once there are many, but never a seed's best."""
         older = self.checkpoints.steps()[: -config.checkpoint_keep]
         if len(older) <= MOST_OLDER:
             return
@@ -181,12 +191,12 @@ class RunDirectory:
         self.checkpoints.forget(set(older[1::2]) - best)
 
     def locked(self) -> contextlib.AbstractContextManager[None]:
-        """Train in this directory alone."""
+        """Take the exclusive lock of this directory, released when the process exits."""
         return locked(self.path)
 
 
 def _check_manifest(manifest: dict[str, Any]) -> None:
-    """Refuse a manifest that does not say what others rely on."""
+    """Raise if a manifest lacks a field that others rely on."""
     needed: dict[str, type | tuple[type, ...]] = {
         "status": str,
         "step": int,
@@ -204,7 +214,7 @@ def _check_manifest(manifest: dict[str, Any]) -> None:
 
 
 def _left_by_a_start(path: Path) -> bool:
-    """Whether this is what a run makes before its manifest, with nothing in it."""
+    """Return whether this is an empty file or directory that a run makes before its manifest."""
     if path.is_symlink():
         return False
     if path.is_dir():
@@ -214,12 +224,12 @@ def _left_by_a_start(path: Path) -> bool:
 
 
 def _slug(name: str) -> str:
-    """A name that a directory can have."""
+    """Return a name that a directory can have."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name)
 
 
 def _named(path: Path) -> Path:
-    """The directory that the user named."""
+    """Make the directory that the user named."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -230,7 +240,7 @@ def _named(path: Path) -> Path:
 
 
 def _fresh(name: str) -> Path:
-    """A directory under `runs/` that did not exist; safe against others who try the same."""
+    """Make a directory under `runs/` that did not exist; safe against concurrent starts."""
     stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
     for attempt in range(1, 10_000):
         suffix = "" if attempt == 1 else f"-{attempt}"

@@ -1,11 +1,12 @@
-"""Where the returns of an environment lie, when nobody has said so."""
+"""Estimate the domain of returns of an environment that does not state one."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from umdqn.envs import Entry
-from umdqn.types import Domain, UmdqnError, notice
+from umdqn.envs.entry import Entry
+from umdqn.errors import UmdqnError, notice
+from umdqn.specs import Domain
 
 _STEPS = 1_000
 _MARGIN = 0.1
@@ -13,16 +14,16 @@ _SEED = 0
 
 
 def estimated_domain(entry: Entry, discount: float) -> Domain:
-    """From the rewards that random actions bring, as if the largest came at every step.
+    """Estimate the domain from the rewards of random actions, as if the largest came every step.
 
-    The paper's analysis for CartPole (appendix E), done by the program: the sum of discounted
-    rewards over the length of an episode, with a small margin.
+    Generalises the paper's analysis of CartPole (appendix E): the sum of discounted rewards over
+    the length of an episode, with a small margin.
     """
     low, high = _reward_bounds(entry)
     if low == high == 0:
         raise UmdqnError(
-            f"the returns of {entry.spec.name} cannot be guessed: {_STEPS:,} random steps brought "
-            "no reward; --domain Z_MIN Z_MAX sets where they lie"
+            f"the returns of {entry.spec.name} cannot be estimated: {_STEPS:,} random steps brought "
+            "no reward; set --domain Z_MIN Z_MAX"
         )
     clip = entry.spec.reward_clip
     if clip is not None:

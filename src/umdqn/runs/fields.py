@@ -1,180 +1,208 @@
-"""Configuration fields by dotted name: reading, setting, and translating to and from JSON."""
+"""Configuration fields by dotted name: reading, setting, and conversion to and from JSON."""
 
 from __future__ import annotations
 
 import dataclasses
+import re
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
-from umdqn.laws import REPRESENTATIONS
-from umdqn.metrics import METRICS
-from umdqn.types import Domain, InvalidField, UmdqnError, check, unknown
+from umdqn.errors import InvalidField, UmdqnError, unknown
+from umdqn.parts.part import Part
+from umdqn.runs.kinds import DEFAULTS, KINDS, RENAMED
+from umdqn.runs.values import is_nested, read_value
 
 T = TypeVar("T")
 
-CHOICES: dict[str, Mapping[str, type]] = {"representation": REPRESENTATIONS, "metric": METRICS}
-"""Fields that hold one of several parts, by the part's name."""
+
+def default_part(kind: str) -> Any:
+    """Return a dataclass field whose default is the default part, imported when first needed."""
+    return dataclasses.field(default_factory=lambda: KINDS[kind][DEFAULTS[kind]]())
 
 
-def name_of(field: str, part: Any) -> str:
-    """The name under which a part stands in its table."""
-    return next(name for name, kind in CHOICES[field].items() if kind is type(part))
+def name_of(kind: str, part: Part) -> str:
+    """Return the name of a part in its table, or `module:Class`."""
+    return KINDS[kind].name_of(part)
 
 
-def leaves(config: Any, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Dotted name, type and value of every field that a user can set."""
-    hints = _hints(type(config))
-    for field in dataclasses.fields(config):
-        path, value = prefix + field.name, getattr(config, field.name)
-        if field.name in CHOICES:
-            yield path, str, name_of(field.name, value)
-        if _is_part(value):
-            yield from leaves(value, path + ".")
-        elif field.name not in CHOICES:
-            yield path, hints[field.name], value
-
-
-def set_field(config: Any, path: str, value: Any) -> Any:
-    """`config` with the field at `path` replaced; text is read according to the field's type."""
-    head, _, rest = path.partition(".")
-    hints = _hints(type(config))
-    if head not in hints:
-        raise KeyError(path)
-    if rest:
-        part = getattr(config, head)
-        if not _is_part(part):
-            raise KeyError(path)
+def read_part(kind: str, value: Any) -> Part:
+    """Return the part that a user means: a name, `module:Class`, a class, or an instance."""
+    table = KINDS[kind]
+    widths = isinstance(value, list | tuple | int) or (
+        isinstance(value, str) and re.fullmatch(r"[\d,\s]+", value)
+    )
+    if kind == "torso" and widths:
+        raise InvalidField(kind, value, f"one of {', '.join(table)}; torso.widths sets its layers")
+    if isinstance(value, type) and issubclass(value, table.base):
         try:
-            return dataclasses.replace(config, **{head: set_field(part, rest, value)})
-        except InvalidField as error:
-            raise error.under(head) from None
-    return dataclasses.replace(config, **{head: _value(head, hints[head], value)})
+            value = value()
+        except TypeError as error:
+            raise UmdqnError(f"{kind} {value.__qualname__!r} cannot be used: {error}") from error
+    return table.read(value)
 
 
-def _value(head: str, hint: Any, value: Any) -> Any:
-    """What to put in a field: a part by its name, or a value in the field's type."""
-    if head not in CHOICES:
-        return _read(head, hint, value)
-    if str(value) not in CHOICES[head]:
-        raise unknown(head, str(value), CHOICES[head])
-    return CHOICES[head][str(value)]()
+def flattened(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return overrides with nested dictionaries replaced by dotted names.
 
-
-def override(config: Any, overrides: Mapping[str, Any]) -> Any:
-    """`config` with many fields replaced; whole parts before the fields inside them."""
-    # Whole parts all at once, since one may not go with what another one replaces.
-    parts = {name: _value(name, str, overrides[name]) for name in CHOICES if name in overrides}
-    # Naming the part that is there already changes nothing.
-    new = {n: part for n, part in parts.items() if type(part) is not type(getattr(config, n))}
-    config = dataclasses.replace(config, **new)
-    for path in sorted(set(overrides) - set(parts)):
-        try:
-            config = set_field(config, path, overrides[path])
-        except KeyError:
-            raise _no_such_field(config, path) from None
-    return config
-
-
-def _hints(kind: Any) -> dict[str, Any]:
-    """Types of a dataclass's fields."""
-    hints = typing.get_type_hints(kind)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
-
-
-def _no_such_field(config: Any, path: str) -> UmdqnError:
-    head, _, rest = path.partition(".")
-    if rest and head in CHOICES:
-        part = getattr(config, head)
-        owner = f"field of {head} {name_of(head, part)!r}"
-        return unknown(owner, rest, (name for name, _, _ in leaves(part)))
-    return unknown("field", path, (name for name, _, _ in leaves(config)))
-
-
-def all_leaves(config: Any) -> dict[str, Any]:
-    """Types of all fields by dotted name, those of every part that could be chosen included."""
-    found = {path: hint for path, hint, _ in leaves(config)}
-    for head, table in CHOICES.items():
-        for kind in table.values():
-            found |= {path: hint for path, hint, _ in leaves(kind(), f"{head}.")}
+    `{"replay": {"name": "uniform", "capacity": 5000}}` becomes
+    `{"replay": "uniform", "replay.capacity": 5000}`.
+    """
+    found: dict[str, Any] = {}
+    for name, value in overrides.items():
+        if not isinstance(value, Mapping):
+            found[name] = value
+            continue
+        inner = dict(value)
+        path, chosen = inner.pop("class", None), inner.pop("name", None)
+        if chosen is not None or path is not None:
+            found[name] = chosen if path is None or chosen in KINDS.get(name, ()) else path
+        found |= {f"{name}.{key}": each for key, each in flattened(inner).items()}
     return found
 
 
+def leaves(config: Any, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield dotted name, type and value of every field that a user can set."""
+    hints = field_types(type(config))
+    for name, hint in hints.items():
+        path, value = prefix + name, getattr(config, name)
+        chosen = _is_kind(type(config), name)
+        if chosen:
+            yield path, str, name_of(name, value)
+        if is_nested(value):
+            yield from leaves(value, path + ".")
+        elif not chosen:
+            yield path, hint, value
+
+
+def override(config: T, overrides: Mapping[str, Any]) -> T:
+    """Return `config` with fields replaced, given by dotted names or nested dictionaries.
+
+    Text is converted to each field's type. All fields change at once, so that a check that involves
+    several of them sees the final values only.
+    """
+    hints = field_types(type(config))
+    inner: dict[str, dict[str, Any]] = {}
+    values: dict[str, Any] = {}
+    for path, value in sorted(flattened(overrides).items(), key=lambda item: item[0]):
+        head, _, rest = path.partition(".")
+        if head not in hints or (rest and not is_nested(getattr(config, head))):
+            raise _no_such_field(config, path)
+        if rest:
+            inner.setdefault(head, {})[rest] = value
+        elif _is_kind(type(config), head):
+            values[head] = _chosen(head, getattr(config, head), value)
+        else:
+            values[head] = read_value(head, hints[head], value)
+    for head, fields in inner.items():
+        part = values.get(head, getattr(config, head))
+        try:
+            values[head] = override(part, fields)
+        except InvalidField as error:
+            raise error.under(head) from None
+        except UnknownField as error:
+            raise _no_field_of(head, part, error.path) from None
+    return dataclasses.replace(typing.cast(Any, config), **values)
+
+
+def _chosen(kind: str, current: Part, value: Any) -> Part:
+    """Return the part that is chosen; naming the current one keeps its fields."""
+    part = read_part(kind, value)
+    return current if isinstance(value, str) and type(part) is type(current) else part
+
+
+class UnknownField(UmdqnError):
+    """A dotted name that leads to no field."""
+
+    def __init__(self, path: str, error: UmdqnError):
+        self.path = path
+        super().__init__(str(error))
+
+
+def _no_such_field(config: Any, path: str) -> UnknownField:
+    if path in RENAMED and not isinstance(config, Part):
+        gone = UmdqnError(f"field {path!r} is gone since umdqn 0.2: use {RENAMED[path]}")
+        return UnknownField(path, gone)
+    return UnknownField(path, unknown("field", path, (name for name, _, _ in leaves(config))))
+
+
+def _no_field_of(head: str, part: Any, rest: str) -> UmdqnError:
+    owner = f"{head} {name_of(head, part)!r}" if head in KINDS else head
+    names = [name for name, _, _ in leaves(part)]
+    if not names:
+        return UmdqnError(f"unknown field of {owner} {rest!r}: it has no fields")
+    return unknown(f"field of {owner}", rest, names)
+
+
+def field_types(kind: Any) -> dict[str, Any]:
+    """Return the types of a dataclass's fields."""
+    fields = [field for field in dataclasses.fields(kind) if field.init]
+    try:
+        hints = typing.get_type_hints(kind)
+    except NameError:
+        # A class in a function may name types that only that function sees.
+        hints = {field.name: type(field.default) for field in fields}
+    return {field.name: hints[field.name] for field in fields}
+
+
+def _is_kind(owner: type, name: str) -> bool:
+    """Return whether a field of a dataclass holds a part to be chosen by name."""
+    return name in KINDS and not issubclass(owner, Part)
+
+
 def to_dict(config: Any) -> dict[str, Any]:
-    """A configuration as JSON data."""
+    """Return a configuration, or a specification, as JSON data."""
     data: dict[str, Any] = {}
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
-        if _is_part(value):
-            name = {"name": name_of(field.name, value)} if field.name in CHOICES else {}
-            data[field.name] = name | to_dict(value)
-        elif isinstance(value, Domain):
-            data[field.name] = [value.low, value.high]
+        if not field.init:
+            continue
+        if is_nested(value):
+            chosen = _named(field.name, value) if _is_kind(type(config), field.name) else {}
+            data[field.name] = chosen | to_dict(value)
+        elif dataclasses.is_dataclass(value):
+            data[field.name] = list(dataclasses.astuple(typing.cast(Any, value)))
         else:
             data[field.name] = list(value) if isinstance(value, tuple) else value
     return data
 
 
+def _named(kind: str, part: Part) -> dict[str, str]:
+    """Return what identifies a part in JSON: its name and, if not built in, its class."""
+    path = KINDS[kind].path_of(part)
+    return {"name": name_of(kind, part)} | ({"class": path} if path else {})
+
+
 def from_dict(kind: type[T], data: Mapping[str, Any]) -> T:
-    """The configuration of JSON data; fields that an older version did not have take defaults."""
-    hints = _hints(kind)
+    """Return the configuration of JSON data; fields that are missing take their defaults."""
+    hints = field_types(kind)
     unexpected = sorted(set(data) - set(hints))
     if unexpected:
         raise UmdqnError(f"the configuration has unknown fields: {', '.join(unexpected)}")
-    values = {name: _part(name, hints[name], value) for name, value in data.items()}
-    return kind(**values)
+    return kind(**{name: _from(kind, name, hints[name], value) for name, value in data.items()})
 
 
-def _part(name: str, hint: Any, value: Any) -> Any:
-    if name in CHOICES:
+def _from(owner: type, name: str, hint: Any, value: Any) -> Any:
+    if _is_kind(owner, name):
         fields = dict(value)
-        chosen = fields.pop("name")
-        if chosen not in CHOICES[name]:
-            raise unknown(name, chosen, CHOICES[name])
-        return from_dict(CHOICES[name][chosen], fields)
-    if dataclasses.is_dataclass(hint) and hint is not Domain:
+        part = KINDS[name].find(fields.pop("name"), fields.pop("class", None))
+        return from_dict(part, fields)
+    if is_nested(hint):
         return from_dict(typing.cast(type, hint), value)
-    return _read(name, hint, value)
+    return read_value(name, hint, value)
 
 
-def _is_part(value: Any) -> bool:
-    return dataclasses.is_dataclass(value) and not isinstance(value, Domain)
-
-
-def _read(field: str, hint: Any, value: Any) -> Any:
-    """`value`, given as text, as tokens or as JSON data, in the type of its field."""
-    if type(None) in typing.get_args(hint):
-        inner = next(kind for kind in typing.get_args(hint) if kind is not type(None))
-        return None if value is None else _read(field, inner, value)
-    if hint is Domain:
-        if isinstance(value, Domain):
-            return value
-        pair = isinstance(value, Sequence) and not isinstance(value, str) and len(value) == 2
-        check(pair, field, value, "two numbers, z_min and z_max")
-        return Domain(*(read_number(field, float, bound) for bound in value))
-    if typing.get_origin(hint) is tuple:
-        items = value.split(",") if isinstance(value, str) else value
-        items = items if isinstance(items, list | tuple) else [items]
-        return tuple(_read(field, typing.get_args(hint)[0], item) for item in items)
-    if typing.get_origin(hint) is typing.Literal:
-        check(value in typing.get_args(hint), field, value, f"one of {', '.join(hint.__args__)}")
-        return value
-    if hint is bool:
-        words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-        known = str(value).lower() in words
-        check(known, field, value, "true or false")
-        return words[str(value).lower()]
-    return value if hint is str else read_number(field, hint, value)
-
-
-def read_number(field: str, kind: type, value: Any) -> Any:
-    """An integer or a finite number; `1e5` is an integer too."""
-    meant = {int: "a whole number", float: "a number"}[kind]
-    check(not isinstance(value, bool), field, value, f"must be {meant}")
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise InvalidField(field, value, f"must be {meant}") from None
-    check(abs(number) < float("inf"), field, value, f"must be {meant}")
-    check(kind is float or number == int(number), field, value, f"must be {meant}")
-    return kind(value) if isinstance(value, kind) else kind(number)
+def check_saved(config: Any) -> None:
+    """Refuse parts that could not be read back from a manifest, such as classes in a function."""
+    for kind, table in KINDS.items():
+        part = getattr(config, kind)
+        data = _named(kind, part) | to_dict(part)
+        try:
+            same = from_dict(table.find(data.pop("name"), data.pop("class", None)), data) == part
+        except UmdqnError:
+            same = False
+        if not same:
+            raise UmdqnError(
+                f"{kind} {type(part).__qualname__!r} cannot be saved with a run: define its class "
+                f"at the top of a module, or call umdqn.register({kind!r}, NAME, CLASS)"
+            )

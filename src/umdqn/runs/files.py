@@ -1,10 +1,9 @@
-"""Files that are either whole or not there: atomic writes, safe reads."""
+"""Files: atomic writes, checked reads, locks."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
-import fcntl
 import hashlib
 import io
 import json
@@ -16,39 +15,57 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import lock_descriptor
 from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from umdqn.types import UmdqnError
+from umdqn.errors import UmdqnError
 
-# How the names of files end that are being written: nobody else's do.
+# Suffix of files that are being written; no other program uses it.
 _TEMPORARY = ".umdqn-partial"
-# No description of a run is nearly as long.
+# Larger files are not read as JSON: no manifest, index or plan comes near.
 _LARGEST_JSON = 64_000_000
+# Absent on Windows.
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 
 class Busy(UmdqnError):
-    """Another process holds a directory."""
+    """Another process holds the lock of a directory."""
 
 
 @contextlib.contextmanager
 def locked(directory: Path, name: str = "lock") -> Iterator[None]:
-    """Hold a directory alone, or what a name in it stands for, while this process lives at most."""
+    """Take the exclusive lock `name` of a directory, released when the process exits.
+
+    Raises `Busy` if another process holds it. The lock file is created if needed, never truncated,
+    and stays; a symbolic link in its place is refused.
+    """
+    path = directory / name
     try:
-        file = (directory / name).open("w")
+        if path.is_symlink():
+            raise UmdqnError(f"{path} is a symbolic link: a lock must be a file of its own")
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NO_FOLLOW, 0o666)
     except OSError as error:
         raise UmdqnError(f"cannot write in {directory}: {error.strerror}") from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Busy(f"another process is training in {directory}") from None
+    try:
+        if not _locks(descriptor, directory):
+            raise Busy(f"another process is training in {directory}")
         yield
+    finally:
+        # Closing releases the lock.
+        os.close(descriptor)
+
+
+def _locks(descriptor: int, directory: Path) -> bool:
+    try:
+        return lock_descriptor(descriptor, blocking=False)
+    except OSError as error:
+        raise UmdqnError(f"cannot lock {directory}: {error.strerror}") from error
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file so that a reader sees all of it or what was there before."""
+    """Write a file atomically: readers see the old content or all of the new."""
     try:
         descriptor, name = tempfile.mkstemp(_TEMPORARY, f".{path.name}.", path.parent)
         try:
@@ -56,7 +73,7 @@ def write_bytes(path: Path, data: bytes) -> None:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            # A temporary file is private; a result has the permissions of any new file.
+            # mkstemp makes private files; results get the permissions of any new file.
             os.chmod(name, 0o666 & ~_umask())
             os.replace(name, path)
         except BaseException:
@@ -69,17 +86,17 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether a file is what is left of one that was being written."""
+    """Return whether a file is the remainder of an interrupted write."""
     return re.fullmatch(rf"\..+\.[a-z0-9_]{{8}}{re.escape(_TEMPORARY)}", path.name) is not None
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write JSON that people can read."""
+    """Write indented JSON."""
     write_bytes(path, (json.dumps(data, indent=2) + "\n").encode())
 
 
 def write_csv(path: Path, records: Sequence[Mapping[str, Any]], first: Sequence[str] = ()) -> None:
-    """Write records as a table whose columns begin with `first`."""
+    """Write records as CSV; the columns named in `first` come first."""
     columns = list(dict.fromkeys([*first, *(name for record in records for name in record)]))
     text = io.StringIO(newline="")
     table = csv.DictWriter(text, columns)
@@ -89,7 +106,7 @@ def write_csv(path: Path, records: Sequence[Mapping[str, Any]], first: Sequence[
 
 
 class Unreadable(UmdqnError):
-    """The system does not hand out a file, which may be sound: nothing to be replaced."""
+    """The system refuses to read a file that may be sound: nothing may be deleted because of it."""
 
 
 def _no_access(path: Path, error: OSError) -> UmdqnError:
@@ -99,10 +116,10 @@ def _no_access(path: Path, error: OSError) -> UmdqnError:
 
 
 def read_json(path: Path) -> Any:
-    """Read JSON, or say in one line why not."""
+    """Read JSON; raises a one-line `UmdqnError` if that fails."""
     try:
         if path.stat().st_size > _LARGEST_JSON:
-            raise UmdqnError(f"{path} is corrupt: far too long")
+            raise UmdqnError(f"{path} is corrupt: too large")
         return json.loads(path.read_text())
     except OSError as error:
         raise _no_access(path, error) from error
@@ -111,12 +128,12 @@ def read_json(path: Path) -> Any:
 
 
 def write_sealed(path: Path, data: Mapping[str, Any]) -> None:
-    """Write JSON with a checksum of its content."""
+    """Write JSON with a checksum of its content, for `read_sealed`."""
     write_json(path, {**data, "checksum": _checksum(data)})
 
 
 def read_sealed(path: Path) -> dict[str, Any]:
-    """Read JSON whose content is what was written."""
+    """Read JSON and verify its checksum."""
     data = read_json(path)
     if not isinstance(data, dict) or data.pop("checksum", None) != _checksum(data):
         raise UmdqnError(f"{path} is corrupt: its checksum is wrong")
@@ -124,18 +141,18 @@ def read_sealed(path: Path) -> dict[str, Any]:
 
 
 def _checksum(data: Mapping[str, Any]) -> str:
-    """The checksum of content, not of its spelling."""
+    """Return the checksum of the content; formatting does not matter."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def encode_arrays(arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Named arrays as safetensors."""
+    """Encode named arrays as safetensors."""
     return save_tensors({name: np.asarray(a, order="C") for name, a in arrays.items()})
 
 
 def read_bytes(path: Path, size: int | None = None) -> bytes:
-    """All of a file, which must have a known size if one is given."""
+    """Read a whole file; raises if it does not have the given size."""
     try:
         if size is not None and path.stat().st_size != size:
             raise UmdqnError(f"{path} is corrupt: its size is wrong")
@@ -145,7 +162,7 @@ def read_bytes(path: Path, size: int | None = None) -> bytes:
 
 
 def parse_arrays(path: Path, data: bytes) -> dict[str, np.ndarray]:
-    """Named arrays from the bytes of a file, or in one line why not."""
+    """Decode named arrays; `path` is named in the error if that fails."""
     try:
         return load_tensors(data)
     except (SafetensorError, KeyError, ValueError, TypeError) as error:
@@ -159,6 +176,8 @@ def _umask() -> int:
 
 
 def _sync_directory(path: Path) -> None:
+    if os.name != "posix":  # Windows cannot open directories
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

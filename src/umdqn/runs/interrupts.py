@@ -1,4 +1,4 @@
-"""Ctrl-C, and the signal of cluster managers, that let work come to a good end."""
+"""Ctrl-C and SIGTERM: stop at the next safe point instead of at once."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# What a keyboard sends, and what Slurm, Docker and `kill` send before they do worse.
+# SIGTERM is what Slurm, Docker and `kill` send before SIGKILL.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
 def deferred_interrupt() -> Iterator[threading.Event]:
-    """Turn the first signal to stop into a flag, so that work can be saved; a second one kills."""
+    """Yield an event that the first stop signal sets; a second signal acts as usual."""
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
-    # What was not set from Python could not be set back.
+    # Handlers that were not installed from Python cannot be restored.
     known = [number for number in _SIGNALS if signal.getsignal(number) is not None]
     before = {number: signal.getsignal(number) for number in known}
 

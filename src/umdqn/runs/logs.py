@@ -1,4 +1,4 @@
-"""Logs beside a run's own files: TensorBoard, Weights & Biases."""
+"""Logging to TensorBoard and Weights & Biases, besides a run's own files."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from umdqn.errors import UmdqnError, one_line, unknown
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.config import Config
 from umdqn.runs.fields import to_dict
 from umdqn.runs.files import read_json, write_json
-from umdqn.types import UmdqnError, one_line, unknown
 
 
 def _scalars(record: dict[str, Any]) -> dict[str, float]:
-    """The numbers of a line of metrics, without those that say whose they are."""
+    """Return the numbers of a line of metrics, without step and seed."""
     return {
         name: value
         for name, value in record.items()
@@ -26,7 +26,7 @@ def _scalars(record: dict[str, Any]) -> dict[str, float]:
 
 
 class TensorBoard(Callback):
-    """Event files in `tensorboard/` under the run, one series a seed."""
+    """Writes event files to `tensorboard/` under the run, one series per seed."""
 
     def __init__(self) -> None:
         self._module = _needed("tensorboardX", "tensorboard")
@@ -34,7 +34,7 @@ class TensorBoard(Callback):
 
     def on_start(self, path: Path, config: Config, step: int) -> None:
         for seed in config.all_seeds:
-            # Whatever a resumed run had logged after its checkpoint is done again.
+            # A resumed run logs again what came after its checkpoint.
             self._writers[seed] = self._module.SummaryWriter(
                 str(path / "tensorboard" / f"seed-{seed}"), purge_step=step + 1
             )
@@ -54,9 +54,9 @@ class TensorBoard(Callback):
 
 
 class WeightsAndBiases(Callback):
-    """A run of the project `umdqn` at Weights & Biases.
+    """Logs to the project `umdqn` at Weights & Biases.
 
-    `WANDB_MODE=offline` keeps it in `wandb/` under the run; the other variables of wandb hold too.
+    `WANDB_MODE=offline` logs to `wandb/` under the run; wandb's other variables work as usual.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class WeightsAndBiases(Callback):
 
 
 def _identity(run: Path) -> str:
-    """What a run is called elsewhere: the same when it is resumed, and no other run's."""
+    """Return the id of a run at Weights & Biases, the same when the run is resumed."""
     path = run / "wandb.json"
     if not path.exists():
         write_json(path, {"id": secrets.token_hex(8)})
@@ -110,7 +110,7 @@ LOGS: dict[str, type[Callback]] = {"tensorboard": TensorBoard, "wandb": WeightsA
 
 
 def loggers(names: Sequence[str]) -> list[Callback]:
-    """Callbacks that log, by their names."""
+    """Return the callbacks of the logs with these names."""
     for name in names:
         if name not in LOGS:
             raise unknown("log", name, LOGS)

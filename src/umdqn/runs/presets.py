@@ -1,4 +1,4 @@
-"""Presets as data: the paper's tables, and ours."""
+"""Presets as data: the paper's tables, and tuned ones."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 Fields = dict[str, Any]
 
 # Tables "Hyperparameters selected for ..." (appendix E), the same for all three UMDQNs. The
-# discount and the domain stand in the specifications of the environments.
+# discount and the domain are in the specifications of the environments.
 _GRID_WORLD: Fields = {
-    "torso": (128, 128),
+    "torso.widths": (128, 128),
     "optimiser.learning_rate": 1e-4,
     "optimiser.epsilon": 1e-5,
     "update_every": 1,
-    "target_every": 1_000,
+    "target.every": 1_000,
     "replay.capacity": 10_000,
     "replay.batch_size": 32,
     "exploration.start": 1.0,
@@ -26,16 +26,16 @@ _MINATAR: Fields = {
     **_GRID_WORLD,
     "optimiser.learning_rate": 5e-5,
     "update_every": 4,
-    "target_every": 10_000,
+    "target.every": 10_000,
     "replay.capacity": 100_000,
     "exploration.decay": 1_000_000,
 }
 # The reference goes from the convolutions to the embedding in one dense layer.
-_ATARI: Fields = {**_MINATAR, "torso": (128,)}
+_ATARI: Fields = {**_MINATAR, "torso.widths": (128,)}
 
 
 def _filled(table: Fields, **more: Any) -> Fields:
-    """A table, with what it leaves out: the reference fills its memory with random actions."""
+    """Add what a table leaves out: the reference fills its memory with random actions first."""
     return {**table, "replay.warmup": table["replay.capacity"], **more}
 
 
@@ -43,8 +43,8 @@ _UMDQN: Fields = {"representation.hidden": (128,), "metric.points": 200}
 # The paper writes the root, its reference computes the square; only the square's gradient is
 # unbiased, and only it reaches the paper's results.
 _SQUARED: dict[str, Fields] = {"metric cramer": {"metric.root": False}}
-# Where each point costs much: as many fractions as IQN's authors draw, and fewer particles than the
-# 200 of MMDQN's, whose cost is quadratic.
+# Settings for algorithms whose cost per point is high: as many fractions as IQN's authors draw, and
+# fewer particles than the 200 of MMDQN's authors, since its cost is quadratic.
 _FEWER: dict[str, Fields] = {
     "iqn": {"metric.points": 32},
     "mmdqn": {"representation.quantiles": 50},
@@ -78,7 +78,7 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
         },
     },
     "tuned": {
-        # Made for accurate laws: exploration that keeps visiting every state-action pair, a longer
+        # For accurate laws: exploration that keeps visiting every state-action pair, a longer
         # memory, comparison points that cover the domain evenly, and a learning rate that falls
         # to 0.
         "grid-world": {
@@ -100,7 +100,7 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
             "umdqn-c": {"representation.point_scale": 60.0},
             **_FEWER,
         },
-        # Made for policies that work within 100,000 steps: values travel one step with every update
+        # For policies that work within 100,000 steps: values travel one step with every update
         # of the target network, so that it is updated often.
         "classic-control": {
             "all": {
@@ -112,11 +112,11 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
                 "replay.capacity": 100_000,
                 "replay.batch_size": 64,
                 "update_every": 2,
-                "target_every": 200,
+                "target.every": 200,
                 "exploration.end": 0.05,
                 "exploration.decay": 5_000,
             },
-            # Nobody climbs the hill by actions that change every step.
+            # Random actions that change at every step never reach the top of the hill.
             "MountainCar-v0": {
                 "steps": 200_000,
                 "exploration.decay": 10_000,
@@ -126,12 +126,12 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
             **_SQUARED,
             **_FEWER,
         },
-        # Made for a million steps: a learning rate ten times the paper's, and a target network that
+        # For a million steps: a learning rate ten times the paper's, and a target network that
         # follows ten times as fast.
         "minatar": {
             "all": {
                 "steps": 1_000_000,
-                "torso": (128,),
+                "torso.widths": (128,),
                 "metric.points": 100,
                 "metric.sampling": "stratified",
                 "optimiser.learning_rate": 5e-4,
@@ -139,7 +139,7 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
                 "replay.capacity": 100_000,
                 "replay.batch_size": 64,
                 "update_every": 4,
-                "target_every": 1_000,
+                "target.every": 1_000,
                 "exploration.end": 0.02,
                 "exploration.decay": 50_000,
                 "evaluation.every": 50_000,
@@ -148,11 +148,11 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
             **_SQUARED,
             **_FEWER,
         },
-        # Made for a few hundred thousand steps.
+        # For a few hundred thousand steps.
         "atari": {
             "all": {
                 "steps": 200_000,
-                "torso": (128,),
+                "torso.widths": (128,),
                 "metric.points": 100,
                 "metric.sampling": "stratified",
                 "optimiser.learning_rate": 2.5e-4,
@@ -160,7 +160,7 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
                 "replay.capacity": 100_000,
                 "replay.warmup": 5_000,
                 "update_every": 4,
-                "target_every": 2_000,
+                "target.every": 2_000,
                 "exploration.end": 0.02,
                 "exploration.decay": 15_000,
                 "evaluation.every": 20_000,
@@ -171,5 +171,6 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
         },
     },
 }
-"""Fields by preset, family of environments, and whom they concern: `all`, one environment, a part
-such as `metric cramer`, or an agent whose parts nobody has changed; the later wins."""
+"""Fields by preset, family of environments, and scope: `all`, an environment, a part such as
+`metric cramer`, or an agent whose representation and metric are unchanged. Later scopes win; fields
+that the chosen parts do not have are skipped."""

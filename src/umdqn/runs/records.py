@@ -1,4 +1,4 @@
-"""The metrics of a run: a line of JSON for every evaluation of a seed, and the same as a table."""
+"""The metrics of a run: one line of JSON per evaluation and seed, and the same as CSV."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from umdqn.errors import UmdqnError
 from umdqn.runs.files import read_bytes, write_csv
-from umdqn.types import UmdqnError
 
 Record = dict[str, Any]
 _NEEDED = {"step": int, "seed": int, "return_mean": float}
-"""What every line says, whatever else it says."""
+"""Fields that every line must have."""
 
 
 class Mark(NamedTuple):
-    """How much was written up to some moment."""
+    """How much had been written at some moment."""
 
     size: int
     sha256: str | None
-    """Its checksum, which older runs do not have."""
+    """Its checksum; None if unknown."""
 
 
 class Records:
@@ -32,7 +32,7 @@ class Records:
         self._table = run / "metrics.csv"
 
     def append(self, record: Record) -> None:
-        """Add one line."""
+        """Append one line."""
         try:
             with self.path.open("a") as file:
                 file.write(json.dumps(record) + "\n")
@@ -42,22 +42,22 @@ class Records:
             raise UmdqnError(f"cannot write {self.path}: {error.strerror}") from error
 
     def mark(self) -> Mark:
-        """All that is there now."""
+        """Return the mark of the current content."""
         data = read_bytes(self.path)
         return Mark(len(data), hashlib.sha256(data).hexdigest())
 
     def check(self, mark: Mark) -> bytes:
-        """The content, if it begins with what was there at a mark."""
+        """Return the content; raises unless it begins with what was there at a mark."""
         data = read_bytes(self.path)
         if len(data) < mark.size:
-            raise UmdqnError(f"{self.path} is corrupt: it lacks what was written")
+            raise UmdqnError(f"{self.path} is corrupt: lines are missing")
         known = hashlib.sha256(data[: mark.size]).hexdigest()
         if mark.sha256 is not None and mark.sha256 != known:
             raise UmdqnError(f"{self.path} is corrupt: its checksum is wrong")
         return data
 
     def cut(self, mark: Mark) -> None:
-        """Forget what was written after a mark."""
+        """Remove what was written after a mark."""
         self.check(mark)
         try:
             os.truncate(self.path, mark.size)
@@ -65,9 +65,9 @@ class Records:
             raise UmdqnError(f"cannot write {self.path}: {error.strerror}") from error
 
     def read(self, mark: Mark | None = None) -> list[Record]:
-        """All lines so far, sound up to a mark; a last one cut short by a crash is left out."""
+        """Return all lines, verified up to a mark; an unfinished last line is left out."""
         lines = self.check(mark or Mark(0, None)).split(b"\n")
-        # What follows the last line break is a line that was not finished.
+        # Text after the last line break is a line that a crash cut short.
         return [self._line(number, line) for number, line in enumerate(lines[:-1], start=1)]
 
     def _line(self, number: int, line: bytes) -> Record:
@@ -80,5 +80,5 @@ class Records:
         raise UmdqnError(f"{self.path} is corrupt: line {number}")
 
     def write_table(self) -> None:
-        """Write the metrics once more, as a table for spreadsheets."""
+        """Write all metrics as CSV."""
         write_csv(self._table, self.read(), ("step", "seed"))

@@ -2,32 +2,53 @@
 
 from __future__ import annotations
 
-import dataclasses
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Shaped
 
-from umdqn.agents import Agent
-from umdqn.laws import Law
-from umdqn.loops import Returns
+from umdqn.agents.agent import Agent, Learned
+from umdqn.errors import check, check_count
+from umdqn.laws.law import Law
+from umdqn.loops.evaluation import Returns
+from umdqn.runs.build import build_agent, evaluate
 from umdqn.runs.directory import RunDirectory
-from umdqn.runs.policy import Policy, evaluate_params
-from umdqn.types import check, check_count
+from umdqn.runs.policy import Policy, batched
+from umdqn.specs import AnyArray
 
 Checkpoint = int | Literal["last", "best"]
-"""Which checkpoint of a run: that of a step, the last, or each seed's best."""
+"""Which checkpoint of a run: the one of a step, the last, or each seed's best."""
+
+
+@partial(jax.jit, static_argnames="agent")
+def _laws(agent: Agent, learned: Learned, observation: Shaped[AnyArray, "..."]) -> Law:
+    return agent.laws(learned, observation).settled()
+
+
+@partial(jax.jit, static_argnames="agent")
+def _batch_of_laws(
+    agent: Agent, learned: Learned, observations: Shaped[AnyArray, "batch ..."]
+) -> Law:
+    return jax.vmap(lambda seen: agent.laws(learned, seen).settled())(observations)
 
 
 class Run:
-    """The agents of a run directory, one a seed, at a checkpoint."""
+    """The trained agents of a run directory, one per seed, at a checkpoint."""
 
-    def __init__(self, directory: RunDirectory, checkpoint: Checkpoint = "last"):
+    def __init__(
+        self,
+        directory: RunDirectory,
+        checkpoint: Checkpoint = "last",
+        agent: Agent | None = None,
+    ):
         self.directory = directory
         self.config, self.spec, self.manifest = directory.read_manifest()
+        self.agent = (build_agent(self.config, self.spec) if agent is None else agent).refined()
+        """The agent that all seeds share; its laws are evaluated finely."""
         like = jax.eval_shape(self.agent.init, jax.random.key(0))
         likes = dict.fromkeys(self.config.all_seeds, like)
         checkpoints, kept = directory.checkpoints, directory.checkpoints.steps()
@@ -43,9 +64,12 @@ class Run:
             self.step = max(self.steps.values())
             agents = {step: checkpoints.agents(step, likes) for step in set(self.steps.values())}
             states = {seed: agents[step][seed] for seed, step in self.steps.items()}
-        # The best is evaluated on episodes that had no part in choosing it.
+        # The best is evaluated on other episodes than those that selected it.
         self._evaluation = self.config.steps + 1 if checkpoint == "best" else self.step
-        self.params = {s: jax.tree.map(jnp.asarray, state.params) for s, state in states.items()}
+        self.learned: dict[int, Learned] = {
+            seed: jax.tree.map(jnp.asarray, state.learned) for seed, state in states.items()
+        }
+        """What each seed has learned: parameters and support."""
 
     def __repr__(self) -> str:
         config = self.config
@@ -69,38 +93,33 @@ class Run:
         return f"{last:,} steps" if first == last else f"{first:,} to {last:,} steps"
 
     def with_steps(self, seeds: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """What was found of each seed, and the step of its checkpoint."""
+        """Add the step of its checkpoint to each seed's results."""
         return {seed: found | {"step": self.steps[int(seed)]} for seed, found in seeds.items()}
 
-    @cached_property
-    def agent(self) -> Agent:
-        """The agent that all seeds share, its laws as fine as views deserve."""
-        refined = self.config.representation.refined()
-        config = dataclasses.replace(self.config, representation=refined)
-        return config.build_agent(self.spec)
+    def law(self, observation: Any, seed: int | None = None) -> Law:
+        """Return the laws of the return of all actions, of the first seed unless told.
 
-    def law(self, observation: Any, seed: int | None = None) -> tuple[Law, ...]:
-        """The laws of the return in a state, one an action; of the first seed unless told."""
-        seen = self.spec.observation
-        observation = jnp.asarray(np.asarray(observation, seen.dtype))
-        check(observation.shape == seen.shape, "observation", observation.shape, str(seen))
-        laws = self._laws(self.params[self._known(seed)], observation)
-        return tuple(laws[action] for action in range(self.agent.spec.num_actions))
+        For one observation the laws have the leading axis `[actions]`: `run.law([2, 6])[0]` is the
+        law of action 0. For a batch of observations it is `[batch, actions]`.
+        """
+        batch, single = batched(observation, self.spec.observation)
+        learned = self.learned[self._known(seed)]
+        if single:
+            return _laws(self.agent, learned, batch[0])
+        return _batch_of_laws(self.agent, learned, batch)
 
-    @cached_property
-    def _laws(self) -> Any:
-        return jax.jit(self.agent.laws)
+    laws = law
 
     def _known(self, seed: int | None) -> int:
         if seed is None:
             return self.seeds[0]
-        check(seed in self.params, "seed", seed, f"one of {', '.join(map(str, self.seeds))}")
+        check(seed in self.learned, "seed", seed, f"one of {', '.join(map(str, self.seeds))}")
         return seed
 
     def policy(self, seed: int | None = None) -> Policy:
-        """The greedy policy of a seed; of the first unless told."""
+        """Return the greedy policy of a seed, of the first unless told."""
         seed = self._known(seed)
-        return Policy(self.agent, self.params[seed], self.config.evaluation.epsilon, seed)
+        return Policy(self.agent, self.learned[seed], self.config.evaluation.epsilon, seed)
 
     def predict(
         self,
@@ -109,7 +128,7 @@ class Run:
         episode_start: Any = None,
         deterministic: bool = True,
     ) -> tuple[np.ndarray, None]:
-        """Actions of the first seed's policy, as Stable-Baselines3 asks for them."""
+        """Return the actions of the first seed's policy, as Stable-Baselines3 does."""
         return self._first_policy.predict(observation, state, episode_start, deterministic)
 
     @cached_property
@@ -117,17 +136,17 @@ class Run:
         return self.policy()
 
     def evaluate(self, episodes: int) -> dict[int, Returns]:
-        """Returns of fresh episodes, by seed."""
+        """Play new episodes and return their returns, by seed."""
         check_count("episodes", episodes)
         return {
-            seed: evaluate_params(self.config, self.agent, params, seed, self._evaluation, episodes)
-            for seed, params in self.params.items()
+            seed: evaluate(self.config, self.agent, learned, seed, self._evaluation, episodes)
+            for seed, learned in self.learned.items()
         }
 
 
 def load(path: str | Path, checkpoint: Checkpoint = "last") -> Run:
-    """The run in a directory at a checkpoint: the last, that of a step, or each seed's best.
+    """Load the run in a directory at a checkpoint: the last, the one of a step, or the best.
 
-    The best is the one whose evaluation during training had the largest mean return.
+    The best is chosen for each seed by its evaluations during training: the largest mean return.
     """
     return Run(RunDirectory(Path(path)), checkpoint)

@@ -1,4 +1,4 @@
-"""What advances a run: chunks, evaluations, checkpoints."""
+"""The training loop of a run: chunks, evaluations, checkpoints."""
 
 from __future__ import annotations
 
@@ -10,82 +10,88 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from umdqn.envs import EnvironmentFault
-from umdqn.loops import HostLanes, Lanes, Progress, needed_bytes, peak_memory, use_all_cores
+from umdqn.agents.agent import Agent
+from umdqn.envs.hosted import EnvironmentFault
+from umdqn.errors import UmdqnError, notice
+from umdqn.loops.machine import peak_memory
+from umdqn.loops.progress import Progress
+from umdqn.loops.training import Training
+from umdqn.runs.build import build_training, evaluate, is_compiled
 from umdqn.runs.callbacks import Callback, Report
 from umdqn.runs.config import Config
 from umdqn.runs.directory import RunDirectory
-from umdqn.runs.policy import evaluate_params
 from umdqn.runs.records import Mark
-from umdqn.types import UmdqnError, notice
 
-# Returns outside of the domain, and memory, that are worth a word.
+# Above these the user is notified: share of returns outside of the domain, bytes of replay memory.
 _MUCH_OUTSIDE = 0.01
 _MUCH_MEMORY = 100_000_000
 _BEGINNING = Mark(0, None)
 
 
 class Interrupted(UmdqnError):
-    """The user stopped the run; everything up to then is saved."""
+    """The user stopped the run; it is saved and can be resumed."""
 
 
 class Trainer:
-    """One run: builds, advances, watches, saves."""
+    """Advances one run: trains in chunks, evaluates, saves, reports to a callback."""
 
-    def __init__(self, config: Config, directory: RunDirectory, callback: Callback):
-        use_all_cores()
-        self.config, self.directory, self.callback = config, directory, callback
-        self.agent = config.build_agent()
+    def __init__(self, config: Config, agent: Agent, directory: RunDirectory, callback: Callback):
+        self.config, self.agent = config, agent
+        self.directory, self.callback = directory, callback
+        self._hosted = not is_compiled(config)
         self.step = 0
         self._begun = time.monotonic()
-        """When training would have begun if it had never stopped."""
-        self.lanes = self._build_lanes()
+        """Start time of training, moved back by the time that earlier processes spent on it."""
+        self.training = self._build_training()
         self.score: float | None = None
         self._warned = False
         self._sound: dict[int, PyTree] = {}
+        """Agents after the last chunk, of environments that may fail in the middle of one."""
         self._losses: dict[int, Progress] = {}
 
-    def _build_lanes(self) -> Lanes | HostLanes:
-        """The lanes; where they take much memory, all of it at once, and the user is told."""
+    def _build_training(self) -> Training:
+        """Build the training; a large replay memory is allocated at once, and announced."""
         config = self.config
-        size = needed_bytes(self.agent.spec, config.replay.capacity) * config.seeds
-        much = not config.compiled and size > _MUCH_MEMORY
+        memory = config.replay.memory(self.agent.spec.observation, config.num_envs)
+        size = memory.nbytes * config.seeds
+        much = self._hosted and size > _MUCH_MEMORY
         if much:
             rows = f"{config.replay.capacity:,} transitions"
             notice(f"replay memories of {rows} take {size / 1e9:.2f} GB")
-        lanes = config.build_lanes()
-        if much and isinstance(lanes, HostLanes):
+        training = build_training(config, self.agent)
+        if much:
             try:
-                lanes.warm()
-                # Saving leaves holes in the memory that programs gave back: they take some anew.
-                self.directory.checkpoints.rehearse(lanes.snapshots())
-                lanes.warm()
+                training.warm()
+                # Saving fragments the memory that programs have freed; they then take some anew.
+                self.directory.checkpoints.rehearse(training.snapshots())
+                training.warm()
             except BaseException:
-                lanes.close()
+                training.close()
                 raise
             if peak := peak_memory():
                 notice(f"with all programs this process takes about {peak / 1e9:.2f} GB to the end")
-        return lanes
+        return training
 
     def run(self, interrupted: threading.Event) -> None:
+        """Train to the end; saves and raises `Interrupted` once the event is set."""
         self.callback.on_start(self.directory.path, self.config, self.step)
         try:
             self._run(interrupted)
         except EnvironmentFault:
-            # What was learned up to the last chunk is sound: keep it.
+            # The agents of the last whole chunk are sound.
             self.directory.checkpoints.save_agents(self.step, self._sound)
             raise
         finally:
-            self.lanes.close()
+            self.training.close()
 
     def restore(self) -> None:
-        """Go on from the newest checkpoint; what came after it is forgotten."""
+        """Resume from the newest readable checkpoint; everything after it is discarded."""
         like = jax.eval_shape(self.agent.init, jax.random.key(0))
         likes = dict.fromkeys(self.config.all_seeds, like)
         checkpoints = self.directory.checkpoints
         *_, manifest = self.directory.read_manifest()
         if manifest["step"] == 0 and not checkpoints.steps():
-            # It ended before its first checkpoint: there is only the beginning to go on from.
+            # The run ended before its first checkpoint: start from the beginning.
             checkpoints.make()
             self.directory.records.cut(_BEGINNING)
             checkpoints.clean(self.config.checkpoint_keep)
@@ -95,7 +101,7 @@ class Trainer:
             likes, lambda saved: records.check(_mark(saved))
         )
         self._begun -= manifest.get("seconds", 0.0)
-        self.lanes.restore(list(restored.values()), str(checkpoints.agent_path(self.step)))
+        self.training.restore(list(restored.values()), str(checkpoints.agent_path(self.step)))
         self.score = trainer["score"]
         self._losses = {
             int(seed): Progress(*(np.asarray(number, kind) for number, kind in values))
@@ -104,7 +110,7 @@ class Trainer:
         records.cut(_mark(trainer))
         checkpoints.forget_after(self.step)
         checkpoints.clean(self.config.checkpoint_keep)
-        # From here on the run is no longer what it was, should it end before its next checkpoint.
+        # The run is not finished any more, even if it ends before its next checkpoint.
         self._write_manifest("running")
 
     def _run(self, interrupted: threading.Event) -> None:
@@ -120,22 +126,23 @@ class Trainer:
                 self.save("interrupted")
                 path = self.directory.path
                 raise Interrupted(
-                    f"interrupted at step {self.step}; saved in {path}, and goes on with "
+                    f"interrupted at step {self.step}; saved in {path}: resume with "
                     f"umdqn train --resume {path}"
                 )
         self.save("finished")
 
     def due(self, every: int) -> bool:
+        """Return whether something that happens every so many steps happens now."""
         return self.step % every == 0 or self.step == self.config.steps
 
     def advance(self) -> None:
-        """One chunk, shortened so that evaluations and checkpoints fall where they should."""
+        """Train one chunk, shortened so that it ends where an evaluation or checkpoint is due."""
         config = self.config
         periods = (config.chunk, config.evaluation.every, config.checkpoint_every)
         stop = min(config.steps, *(self.step - self.step % period + period for period in periods))
-        progress = self.lanes.advance(stop - self.step)
+        progress = self.training.advance(stop - self.step)
         self.step = stop
-        if isinstance(self.lanes, HostLanes):
+        if self._hosted:
             self._sound = self._agents()
         self.check_finite(progress)
         for seed, report in zip(config.all_seeds, progress, strict=True):
@@ -144,6 +151,7 @@ class Trainer:
         self.callback.on_chunk(Report(self.step, progress, self.score))
 
     def check_finite(self, progress: list[Progress]) -> None:
+        """Stop the run if a loss was not finite."""
         for seed, report in zip(self.config.all_seeds, progress, strict=True):
             if report.first_bad_step >= 0:
                 checkpoints = self.directory.checkpoints
@@ -154,17 +162,12 @@ class Trainer:
                 )
 
     def evaluate(self) -> None:
+        """Score every seed and write the records."""
         records: list[dict[str, Any]] = []
         outside = []
-        for seed, state in zip(self.config.all_seeds, self.lanes.agents(), strict=True):
-            returns = evaluate_params(
-                self.config,
-                self.agent,
-                state.params,
-                seed,
-                self.step,
-                self.config.evaluation.episodes,
-            )
+        for seed, state in zip(self.config.all_seeds, self.training.agents(), strict=True):
+            episodes = self.config.evaluation.episodes
+            returns = evaluate(self.config, self.agent, state.learned, seed, self.step, episodes)
             outside.append(self.config.domain.share_outside(np.asarray(returns.discounted)))
             records.append(
                 {
@@ -182,7 +185,7 @@ class Trainer:
         self.callback.on_evaluation(self.step, records)
 
     def warn_of_returns_outside(self, share: float) -> None:
-        """Say once that the domain is too narrow; clipped rewards are not what scores count."""
+        """Notify once that the domain is too narrow; not where learning sees clipped rewards."""
         clipped = self.agent.spec.reward_clip is not None
         if share <= _MUCH_OUTSIDE or self._warned or clipped:
             return
@@ -195,11 +198,12 @@ class Trainer:
         )
 
     def _agents(self) -> dict[int, PyTree]:
-        agents = jax.device_get(self.lanes.agents())
+        agents = jax.device_get(self.training.agents())
         return dict(zip(self.config.all_seeds, agents, strict=True))
 
     def save(self, status: str) -> None:
-        snapshots = dict(zip(self.config.all_seeds, self.lanes.snapshots(), strict=True))
+        """Write a checkpoint and the manifest."""
+        snapshots = dict(zip(self.config.all_seeds, self.training.snapshots(), strict=True))
         losses = {
             str(seed): [(np.asarray(n).item(), np.asarray(n).dtype.name) for n in progress]
             for seed, progress in self._losses.items()
@@ -224,7 +228,7 @@ class Trainer:
 
 
 def _mark(trainer: dict[str, Any]) -> Mark:
-    """Which metrics there were when a checkpoint was saved."""
+    """Return how much of the metrics had been written when a checkpoint was saved."""
     return Mark(trainer["metrics_bytes"], trainer.get("metrics_sha256"))
 
 
@@ -234,7 +238,7 @@ def _merge(first: Progress, second: Progress) -> Progress:
 
 
 def _summary(progress: Progress) -> dict[str, float | None]:
-    """Averages over the chunks since the last evaluation."""
+    """Return averages over the chunks since the last evaluation."""
     episodes, updates = int(progress.episodes), int(progress.updates)
     return {
         "train_return_mean": float(progress.returns) / episodes if episodes else None,

@@ -1,0 +1,271 @@
+"""The commands that train or compare many runs: `study`, `sweep`, `compare`, `reproduce`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from umdqn.cli.options import Command, add_fields, given_fields
+from umdqn.cli.tables import print_table
+from umdqn.errors import UmdqnError, check, check_count, notice, unknown
+
+
+def _add_study(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
+    parser.add_argument("name", choices=["laws"], metavar="NAME", help="laws")
+    parser.add_argument("--out", required=True, type=Path, help="directory; what is there is kept")
+    parser.add_argument("--seeds", default="5", help="number of seeds (default 5)")
+    parser.add_argument("--steps", help="steps per seed (default: those of the study)")
+    parser.add_argument("--only", nargs="+", metavar="SECTION", help="sections (default: all)")
+
+
+def _add_sweep(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="TOML, or use options")
+    parser.add_argument("--env", nargs="+", help="environments")
+    parser.add_argument("--agent", nargs="+", help="agents")
+    parser.add_argument("--preset", nargs="+", help="presets (default paper)")
+    parser.add_argument(
+        "--vary",
+        nargs="+",
+        action="append",
+        default=[],
+        metavar=("FIELD", "VALUE"),
+        help="one more axis: a field and its values",
+    )
+    parser.add_argument("--seeds", help="seeds per combination (default 1)")
+    parser.add_argument("--seeds-per-run", help="seeds that one process trains")
+    parser.add_argument("--out", required=True, type=Path, help="directory; what is there is kept")
+    _add_workers(parser)
+    add_fields(parser, tokens, ("env", "agent", "preset", "seeds"))
+
+
+def _add_compare(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
+    parser.add_argument(
+        "paths", nargs="+", type=Path, metavar="PATH", help="sweeps, runs, or results.csv of sweeps"
+    )
+    parser.add_argument("--out", required=True, type=Path, help="directory for the report")
+    for axis in ("env", "agent"):
+        parser.add_argument(
+            f"--{axis}", nargs="+", default=[], metavar=axis.upper(), help="only these"
+        )
+
+
+def _add_reproduce(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="laws, laws-baselines, curves, comparison"
+    )
+    parser.add_argument("--scale", default="smoke", help="smoke (default), short or paper")
+    parser.add_argument("--env", nargs="+", default=[], help="some environments only")
+    parser.add_argument("--out", required=True, type=Path, help="directory; nothing is redone")
+    _add_workers(parser)
+
+
+def _add_workers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--workers", help="processes at a time (default: one per core)")
+    parser.add_argument("--ray", metavar="ADDRESS", help="run on a Ray cluster; local starts one")
+
+
+def study(options: argparse.Namespace) -> None:
+    """Do a study, or the part of it that is missing."""
+    from umdqn.loops.machine import keep_compiled_programs, use_all_cores
+    from umdqn.runs.values import read_number
+    from umdqn.studies.laws.report import write_report
+    from umdqn.studies.laws.study import SECTIONS, LawsStudy
+
+    seeds = read_number("seeds", int, options.seeds)
+    check_count("seeds", seeds)
+    steps = None if options.steps is None else read_number("steps", int, options.steps)
+    check_count("steps", 1 if steps is None else steps)
+    keep_compiled_programs()
+    use_all_cores()
+    study = LawsStudy(options.out, seeds, steps)
+    todo = study.todo(options.only or list(SECTIONS))
+    print(f"{len(todo)} cases to do in {options.out}", file=sys.stderr)
+    failed = []
+    for number, (key, config) in enumerate(todo.items(), start=1):
+        print(f"[{number}/{len(todo)}] {key}", file=sys.stderr)
+        reason = _do_case(study, key, config)
+        if reason is not None:
+            failed.append(f"{key} ({reason})")
+            print(f"{key} failed: {reason}", file=sys.stderr)
+        write_report(study)
+    for path in write_report(study):
+        print(path)
+    if failed:
+        raise UmdqnError(f"{len(failed)} of {len(todo)} cases failed: {'; '.join(failed)}")
+
+
+def _do_case(study: Any, key: str, config: Any) -> UmdqnError | None:
+    """Train and analyse one case of a study; return why it failed, if it did."""
+    from umdqn.cli.display import TrainingDisplay
+    from umdqn.runs.trainer import Interrupted
+
+    try:
+        with TrainingDisplay(config) as display:
+            study.do(key, config, [display])
+    except Interrupted:
+        raise
+    except UmdqnError as error:
+        return error
+    return None
+
+
+def sweep(options: argparse.Namespace) -> None:
+    """Train many runs."""
+    from umdqn.analysis.comparison import summary_table
+    from umdqn.sweeps.results import collect, write_results
+
+    with _complaints(_run(_jobs(options), options.out, options)):
+        written = write_results(options.out)
+        records = collect(options.out)
+        if records:
+            print_table(*summary_table(records))
+        for path in written:
+            print(path)
+
+
+def _jobs(options: argparse.Namespace) -> list[Any]:
+    """Return the jobs of a sweep; errors name the file that they are in."""
+    try:
+        return _sweep_of(options).jobs()
+    except UmdqnError as error:
+        if options.file is None or str(options.file) in str(error):
+            raise
+        raise UmdqnError(f"{options.file}: {error}") from error
+
+
+def _sweep_of(options: argparse.Namespace) -> Any:
+    """Return the sweep that a file or the options describe."""
+    from umdqn.sweeps.plan import read_sweep, sweep_of
+
+    given = {
+        name: getattr(options, name)
+        for name in ("env", "agent", "preset", "seeds", "seeds_per_run")
+        if getattr(options, name) is not None
+    }
+    shared = given_fields(options)
+    axes = {name: values for name, *values in options.vary}
+    check(len(axes) == len(options.vary), "vary", options.vary, "each field once")
+    if options.file is None:
+        return sweep_of({**given, "axes": axes, "fields": shared})
+    also = [*given, *shared, *axes]
+    if also:
+        raise UmdqnError(f"a sweep is described by a file or by options, not both: {also[0]!r}")
+    return read_sweep(options.file)
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Compare the algorithms of sweeps and runs."""
+    from umdqn.studies.sections import write_comparison
+    from umdqn.sweeps.results import collect_all, unfinished
+
+    records = collect_all(options.paths)
+    if not records:
+        raise UmdqnError(f"{options.paths[0]} holds no evaluations of finished runs")
+    for axis in ("env", "agent"):
+        records = _only(records, axis, getattr(options, axis))
+    missing = list(filter(None, map(unfinished, options.paths)))
+    for remark in missing:
+        notice(remark)
+    for path in write_comparison(records, options.out, missing):
+        print(path)
+
+
+def _only(records: list[dict[str, Any]], axis: str, names: list[str]) -> list[dict[str, Any]]:
+    """Return the records with some names on an axis; all of them if no name is given."""
+    found = list(dict.fromkeys(record[axis] for record in records))
+    for name in names:
+        if name not in found:
+            raise unknown(f"{axis} of what is compared", name, found)
+    return [record for record in records if record[axis] in (names or found)]
+
+
+def reproduce(options: argparse.Namespace) -> None:
+    """Make the paper's figures."""
+    from umdqn.loops.machine import available_cores
+    from umdqn.studies.paper.reproduction import Reproduction
+    from umdqn.studies.paper.scales import hours
+
+    made = Reproduction(options.out, options.scale, options.names, options.env)
+    made.claim()
+    jobs, left = made.jobs, made.left()
+    cores = available_cores() if options.workers is None else _workers(options)
+    print(
+        f"{len(left)} of {len(jobs)} trainings are left, about {_span(hours(left, cores))} on "
+        f"{cores} cores, evaluations not counted, if they are as fast as the one whose rates are "
+        "known (umdqn/studies/rates.json)",
+        file=sys.stderr,
+    )
+    with _complaints(_run(jobs, made.sweep, options)):
+        for path in made.write():
+            print(path)
+
+
+def _span(hours: float) -> str:
+    """Return a length of time in words."""
+    return f"{hours:.1f} hours" if hours >= 1 else f"{max(hours * 60, 1):.0f} min"
+
+
+def _run(jobs: list[Any], root: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Run jobs on the pool that the options choose, and return how each ended."""
+    from umdqn.cli.display import SweepDisplay
+    from umdqn.sweeps.driver import run_sweep
+
+    with SweepDisplay() as display:
+        outcomes = run_sweep(jobs, root, _pool(options), display.show)
+    for note, count in Counter(note for end in outcomes.values() for note in end.notes).items():
+        notice(note if count == 1 else f"{note} ({count} runs)")
+    return outcomes
+
+
+def _workers(options: argparse.Namespace) -> int:
+    from umdqn.runs.values import read_number
+
+    workers: int = read_number("workers", int, options.workers)
+    check_count("workers", workers)
+    return workers
+
+
+def _pool(options: argparse.Namespace) -> Callable[[Path], Any]:
+    from umdqn.sweeps.pools import LocalPool, RayPool
+
+    workers = None if options.workers is None else _workers(options)
+    if options.ray is not None:
+        both = workers is None
+        check(both, "workers", workers, "the Ray cluster knows how many it has (--ray)")
+        return lambda root: RayPool(root, options.ray)
+    return lambda root: LocalPool(root, workers)
+
+
+@contextmanager
+def _complaints(outcomes: dict[str, Any]) -> Iterator[None]:
+    """Let the results be reported, then raise an error that lists the runs that failed."""
+    complaint = None
+    failures = {name: end.reason for name, end in outcomes.items() if end.status != "finished"}
+    if failures:
+        listed = "; ".join(f"{name} ({reason})" for name, reason in failures.items())
+        complaint = UmdqnError(f"{len(failures)} of {len(outcomes)} runs failed: {listed}")
+    try:
+        yield
+    except UmdqnError as error:
+        raise complaint or error from None
+    if complaint:
+        raise complaint
+
+
+COMMANDS = (
+    Command("study", "Train and compare many agents: how true are their laws?", study, _add_study),
+    Command("sweep", "Train many runs: environments x agents x fields x seeds.", sweep, _add_sweep),
+    Command(
+        "compare",
+        "Curves and statistics of the algorithms of sweeps and runs.",
+        compare,
+        _add_compare,
+    ),
+    Command("reproduce", "Make the figures and tables of the paper.", reproduce, _add_reproduce),
+)
+"""Commands that train or compare many runs."""

@@ -1,0 +1,162 @@
+"""Options of the command line: parsers with one-line errors, and an option for every field.
+
+Help texts are read from source files, so that `--help` does not import JAX.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from umdqn.errors import UmdqnError, unknown
+from umdqn.parts.describe import FieldHelp, PartHelp, describe
+from umdqn.runs.kinds import DEFAULTS, KINDS, RENAMED, purpose
+
+_CONFIG = "umdqn.runs.config:Config"
+_NESTED = {"evaluation": "umdqn.runs.config:Evaluation"}
+_PREFIX = "field:"
+_METAVARS = {"int": "INT", "float": "FLOAT", "str": "TEXT", "bool": "true|false"}
+
+
+class Command(NamedTuple):
+    """A command: what it does, and how its options are added to a parser."""
+
+    name: str
+    help: str
+    run: Callable[[argparse.Namespace], None]
+    add_options: Callable[[argparse.ArgumentParser, Sequence[str]], None]
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UmdqnError(f"{message} (see {self.prog} --help)")
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps the lines of descriptions, which list parts."""
+
+
+def option_names(parser: argparse.ArgumentParser) -> list[str]:
+    """Return the names of a parser's options without their dashes."""
+    return [name.removeprefix("--") for name in parser._option_string_actions if name[:2] == "--"]
+
+
+def unknown_option(name: str, known: Iterable[str]) -> UmdqnError:
+    """Build the error for an option that does not exist, with its successor if there is one."""
+    successor = RENAMED.get(name.replace("-", "_"))
+    if successor is not None:
+        return UmdqnError(f"option --{name} is gone since umdqn 0.2: use --{successor}")
+    return unknown("option", name, known)
+
+
+def given_fields(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the fields of the configuration that were given on the command line."""
+    return {
+        name.removeprefix(_PREFIX): value
+        for name, value in vars(options).items()
+        if name.startswith(_PREFIX)
+    }
+
+
+def add_fields(
+    parser: argparse.ArgumentParser, tokens: Sequence[str], but: Sequence[str] = ()
+) -> None:
+    """Add an option for every field of the configuration, grouped by part."""
+    shown = parser.add_argument_group(
+        "configuration",
+        "Defaults are those of the classes; the algorithm and the preset override some of them, and\n"
+        "options override both. The manifest of a run holds the final values.",
+    )
+    config = describe(_CONFIG)
+    for field in config.fields:
+        if field.name in KINDS or field.name in _NESTED or field.name in but:
+            continue
+        _add(shown, field.name, field.type, _text(field.text, [_default(field)]))
+    for name, source in _NESTED.items():
+        group = parser.add_argument_group(name, describe(source).summary)
+        for field in describe(source).fields:
+            _add(group, f"{name}.{field.name}", field.type, _text(field.text, [_default(field)]))
+    for field in config.fields:
+        if field.name in KINDS:
+            _add_part(parser, field, _members(field.name, tokens))
+
+
+def _members(kind: str, tokens: Sequence[str]) -> dict[str, PartHelp]:
+    """Describe all parts of a kind, and one that the command line names as `module:Class`."""
+    table = KINDS[kind]
+    members = {name: describe(table.source(name)) for name in table}
+    for token, following in zip(tokens, [*tokens[1:], ""], strict=True):
+        option, equals, value = token.partition("=")
+        chosen = value if equals else following
+        if option == f"--{kind}" and ":" in chosen:
+            members[chosen] = describe(table.find(chosen))
+    return members
+
+
+def _add_part(
+    parser: argparse.ArgumentParser, choice: FieldHelp, members: dict[str, PartHelp]
+) -> None:
+    """Add the option that chooses a part, and the fields of all parts that can be chosen."""
+    kind = choice.name
+    width = max(map(len, members))
+    listed = [f"  {name:{width}}  {part.summary}".rstrip() for name, part in members.items()]
+    group = parser.add_argument_group(kind, "\n".join([purpose(kind), *listed]))
+    default = DEFAULTS.get(kind)
+    notes = [f"default {default}" if default else "", "also module:Class"]
+    _add(group, kind, "NAME", _text(choice.text, ["; ".join(filter(None, notes))]))
+    paths = dict.fromkeys(field.name for part in members.values() for field in part.fields)
+    for name in paths:
+        owners = {
+            owner: field
+            for owner, part in members.items()
+            for field in part.fields
+            if field.name == name
+        }
+        types = {field.type for field in owners.values()}
+        _add(group, f"{kind}.{name}", types.pop() if len(types) == 1 else "VALUE", _merged(owners))
+
+
+def _merged(owners: dict[str, FieldHelp]) -> str:
+    """Return the help of a field that several parts have, each text once with its parts."""
+    texts: dict[str, list[str]] = {}
+    for owner, field in owners.items():
+        note = ", ".join(filter(None, [owner, _default(field)]))
+        texts.setdefault(field.text, []).append(note)
+    return " ".join(_text(text, notes) for text, notes in texts.items())
+
+
+def _text(text: str, notes: Sequence[str]) -> str:
+    """Return a help text with notes in brackets; argparse wants per cents doubled."""
+    noted = "; ".join(filter(None, notes))
+    return " ".join(filter(None, [text, f"({noted})" if noted else ""])).replace("%", "%%")
+
+
+def _default(field: FieldHelp) -> str:
+    written = field.default
+    if not written or written.endswith(")") and not written.startswith("("):
+        # None, or a call whose value is not known without importing it.
+        return ""
+    return "default " + written.strip("()").replace("_", "").replace("'", "").rstrip(",")
+
+
+def _add(group: argparse._ArgumentGroup, path: str, kind: str, text: str) -> None:
+    dashed = [f"--{path.replace('_', '-')}"] if "_" in path else []
+    group.add_argument(
+        f"--{path}",
+        *dashed,
+        dest=f"{_PREFIX}{path}",
+        nargs=2 if kind == "Domain" else None,
+        metavar=("Z_MIN", "Z_MAX") if kind == "Domain" else _metavar(kind),
+        default=argparse.SUPPRESS,
+        help=text or None,
+    )
+
+
+def _metavar(kind: str) -> str:
+    optional = kind.removesuffix(" | None")
+    if optional.startswith("tuple"):
+        return "N,N,..."
+    return _METAVARS.get(optional, optional if "|" in optional or optional.isupper() else "VALUE")

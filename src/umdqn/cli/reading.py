@@ -1,0 +1,141 @@
+"""The commands that read one run: `evaluate`, `accuracy`, `laws`, `calibrate`, `watch`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from umdqn.cli.options import Command
+from umdqn.cli.tables import print_calibration, print_report
+from umdqn.errors import check
+
+if TYPE_CHECKING:
+    from umdqn.runs.run import Run
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", metavar="RUN", type=Path, help="run directory")
+    parser.add_argument("--checkpoint", default="last", help="last (default), best or a step")
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object only")
+
+
+def _add_evaluate(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
+    _add_run(parser)
+    _add_json(parser)
+    parser.add_argument("--episodes", default="100", help="episodes per seed (default 100)")
+
+
+def _add_accuracy(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
+    _add_run(parser)
+    _add_json(parser)
+
+
+def _add_laws(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
+    _add_run(parser)
+    parser.add_argument("--state", required=True, help="state, such as 2,6")
+    parser.add_argument("--out", required=True, type=Path, help="picture to write")
+
+
+def _add_calibrate(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
+    _add_run(parser)
+    _add_json(parser)
+    parser.add_argument("--episodes", default="1000", help="episodes per seed (default 1000)")
+    parser.add_argument("--out", type=Path, help="picture to write")
+
+
+def _add_watch(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
+    _add_run(parser)
+    parser.add_argument(
+        "--out", required=True, type=Path, help="animation to write (.gif or .webp)"
+    )
+    parser.add_argument("--seed", help="seed whose policy plays (default: the first)")
+    parser.add_argument("--steps", default="1000", help="most steps (default 1000)")
+
+
+def _loaded(options: argparse.Namespace) -> Run:
+    """Load the run that a command is about, at the checkpoint that it names."""
+    named = options.checkpoint
+    known = named in ("last", "best") or named.isdecimal()
+    check(known, "checkpoint", named, "last, best or a step")
+    from umdqn.loops.machine import keep_compiled_programs
+    from umdqn.runs.run import load
+
+    keep_compiled_programs()
+    return load(options.directory, int(named) if named.isdecimal() else named)
+
+
+def evaluate(options: argparse.Namespace) -> None:
+    """Play episodes."""
+    from umdqn.analysis.reports import evaluation_report
+    from umdqn.runs.values import read_number
+
+    episodes = read_number("episodes", int, options.episodes)
+    print_report(evaluation_report(_loaded(options), episodes), options.json)
+
+
+def accuracy(options: argparse.Namespace) -> None:
+    """Compare laws with the exact ones."""
+    from umdqn.analysis.reports import accuracy_report
+
+    print_report(accuracy_report(_loaded(options)), options.json)
+
+
+def laws(options: argparse.Namespace) -> None:
+    """Draw laws."""
+    from umdqn.analysis.reports import draw_laws
+
+    draw_laws(_loaded(options), options.state, options.out)
+    print(options.out)
+
+
+def watch(options: argparse.Namespace) -> None:
+    """Write an episode as an animation."""
+    from umdqn.analysis.watching import watch as play
+    from umdqn.runs.values import read_number
+
+    seed = None if options.seed is None else read_number("seed", int, options.seed)
+    steps = play(_loaded(options), options.out, seed, read_number("steps", int, options.steps))
+    print(f"{options.out} ({steps} steps)")
+
+
+def calibrate(options: argparse.Namespace) -> None:
+    """Compare laws with realised returns."""
+    from umdqn.analysis.calibration import calibration_report, draw_calibration
+    from umdqn.runs.values import read_number
+
+    run = _loaded(options)
+    report = calibration_report(run, read_number("episodes", int, options.episodes))
+    if options.out:
+        title = f"{run.config.label} on {run.config.env}, {run.age}"
+        draw_calibration(report, title, options.out)
+    if report["cut_weight"] > 0.01:
+        print(
+            f"note: what the time limit cuts off returns weighs {report['cut_weight']:.0%}; laws "
+            "without a limit will look shifted",
+            file=sys.stderr,
+        )
+    if options.json:
+        print(json.dumps(report))
+        return
+    print_calibration(report)
+    if options.out:
+        print(options.out)
+
+
+COMMANDS = (
+    Command("evaluate", "Play episodes with the agents of a run.", evaluate, _add_evaluate),
+    Command("accuracy", "Distance of learned laws to the exact ones.", accuracy, _add_accuracy),
+    Command("laws", "Draw the laws of all actions in a state.", laws, _add_laws),
+    Command(
+        "calibrate", "Whether realised returns fall where laws say.", calibrate, _add_calibrate
+    ),
+    Command("watch", "Write an episode with the laws of all actions beside it.", watch, _add_watch),
+)
+"""Commands that read one run."""

@@ -1,0 +1,51 @@
+"""Tables for the terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+
+def print_report(report: dict[str, Any], as_json: bool) -> None:
+    """Print one line for all seeds together, then one per seed."""
+    if as_json:
+        print(json.dumps(report))
+        return
+    seeds = report["seeds"]
+    keys = list(next(iter(seeds.values())))
+    rows = [("all", *(_number(report[key]) for key in keys))]
+    rows += [(seed, *(_number(values[key]) for key in keys)) for seed, values in seeds.items()]
+    print_table(("seed", *keys), rows)
+
+
+def _number(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:.4f}"
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table with columns as wide as their widest cell."""
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    for row in (header, *rows):
+        print(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )
+
+
+def print_calibration(report: dict[str, Any]) -> None:
+    """Print coverage of central intervals with two standard errors: all seeds, then each."""
+    levels = list(report["coverage"])
+    rows = [
+        (
+            name,
+            *(
+                f"{part['coverage'][level]:.3f} +- {2 * part['coverage_error'][level]:.3f}"
+                for level in levels
+            ),
+            f"{part['ks']:.3f}",
+            str(part["returns"]),
+        )
+        for name, part in [("all", report), *report["seeds"].items()]
+    ]
+    header = ("seed", *(f"within {float(level):.0%}" for level in levels), "KS", "returns")
+    print_table(header, rows)

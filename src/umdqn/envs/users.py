@@ -1,0 +1,80 @@
+"""Users' own environments: `module:attribute`, and objects of this process."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import gymnasium
+
+from umdqn.envs.entry import Entry, Resolver, hosted_entry
+from umdqn.errors import UmdqnError
+from umdqn.parts.objects import PREFIX, keep, recall
+from umdqn.parts.table import load_attribute
+
+_KIND = "environment"
+
+
+class ObjectEnvs(Resolver):
+    """Gymnasium environments, and functions that make them, by the names that `keep_env` gave."""
+
+    def resolve(self, name: str) -> Entry | None:
+        if not name.startswith(PREFIX):
+            return None
+        return hosted_entry(name, _maker(name, recall(_KIND, name)))
+
+
+class ImportedEnvs(Resolver):
+    """Names such as `module:attribute`.
+
+    The attribute is a class or function that makes environments, an environment to be copied, or
+    an id that importing the module registers with Gymnasium.
+    """
+
+    def resolve(self, name: str) -> Entry | None:
+        module, colon, attribute = name.partition(":")
+        if not colon:
+            return None
+        what = f"{_KIND} {name!r}"
+        # Every module has a `__name__`: this imports the module, which may register the id.
+        load_attribute(f"{module}:__name__", what)
+        if attribute in gymnasium.registry:
+            return hosted_entry(name, partial(gymnasium.make, attribute))
+        return hosted_entry(name, _maker(name, load_attribute(name, what)))
+
+
+def keep_env(env: gymnasium.Env | Callable[..., Any]) -> str:
+    """Return a name for an environment, or for a function that makes one.
+
+    The name is `module:attribute` where that leads to the function, and can then be used in other
+    processes; otherwise it holds in this process only.
+    """
+    path = None if isinstance(env, gymnasium.Env) else _path_of(env)
+    return path or keep(_KIND, env)
+
+
+def _path_of(make: Callable[..., Any]) -> str | None:
+    module, name = getattr(make, "__module__", ""), getattr(make, "__qualname__", "")
+    found = getattr(sys.modules.get(module), name, None)
+    return f"{module}:{name}" if found is make and module != "__main__" else None
+
+
+def _maker(name: str, found: Any) -> Callable[..., gymnasium.Env]:
+    if isinstance(found, gymnasium.Env):
+        return partial(_copied, found)
+    if not callable(found):
+        raise UmdqnError(f"environment {name!r} is no environment and makes none")
+    return found
+
+
+def _copied(env: gymnasium.Env) -> gymnasium.Env:
+    try:
+        return copy.deepcopy(env)
+    except Exception as error:
+        raise UmdqnError(
+            f"{env} cannot be copied, and training needs copies of it: give a function that makes "
+            f"it instead ({error})"
+        ) from error

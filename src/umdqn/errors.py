@@ -1,0 +1,68 @@
+"""Errors and notices: every message is one plain line that names the field and what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+# Tables with at most this many names are listed in full when a name is unknown.
+_MOST_LISTED = 15
+# Longest part of a foreign exception's message that is worth repeating.
+_MOST_CHARACTERS = 400
+
+
+class UmdqnError(Exception):
+    """A user's mistake, or a failure of their environment; the message is one line."""
+
+
+class InvalidField(UmdqnError):
+    """A configuration field with a value that is not allowed."""
+
+    def __init__(self, field: str, value: Any, allowed: str):
+        self.field, self.value, self.allowed = field, value, allowed
+        super().__init__(f"{field} = {value!r} is not allowed: {allowed}")
+
+    def under(self, prefix: str) -> InvalidField:
+        """Return the same error with the field's dotted name extended by its owner."""
+        return InvalidField(f"{prefix}.{self.field}", self.value, self.allowed)
+
+
+class Notice(Warning):
+    """Information for the user that stops nothing."""
+
+
+def notice(message: str) -> None:
+    """Warn the user; the command line prints the message as a line of its own."""
+    warnings.warn(message, Notice, stacklevel=2)
+
+
+def check(condition: bool, field: str, value: Any, allowed: str) -> None:
+    """Raise `InvalidField` unless `condition` holds."""
+    if not condition:
+        raise InvalidField(field, value, allowed)
+
+
+def check_count(field: str, value: int, least: int = 1, most: int | None = None) -> None:
+    """Raise `InvalidField` unless `least <= value <= most`; `most` defaults to 2^31 - 1."""
+    bound = "below 2^31" if most is None else f"at most {most:,}"
+    inside = least <= value < 2**31 and (most is None or value <= most)
+    check(inside, field, value, f"at least {least} and {bound}")
+
+
+def one_line(error: BaseException) -> str:
+    """Format an exception as a short text without line breaks."""
+    text = " ".join(str(error).split())[:_MOST_CHARACTERS]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> UmdqnError:
+    """Build the error for a name that is not in a table; suggests the nearest name that is."""
+    names = sorted(set(known))
+    by_lower = {known.lower(): known for known in names}
+    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    parts = [f"did you mean {by_lower[close[0]]!r}?"] if close else []
+    if len(names) <= _MOST_LISTED or not close:
+        parts.append(f"known: {', '.join(names)}")
+    return UmdqnError(f"unknown {kind} {name!r}: {' '.join(parts)}")

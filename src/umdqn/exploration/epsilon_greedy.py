@@ -1,0 +1,64 @@
+"""Epsilon-greedy exploration."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from umdqn.errors import check, check_count
+from umdqn.exploration.exploration import Exploration
+from umdqn.specs import Key
+
+
+@dataclasses.dataclass(frozen=True)
+class EpsilonGreedy(Exploration):
+    """Random actions with a probability that falls: `end + (start - end) exp(-step / decay)`."""
+
+    start: float = 1.0
+    """Probability of a random action at first."""
+    end: float = 0.01
+    """Probability of a random action in the long run."""
+    decay: float = 10_000.0
+    """Steps in which the distance to `end` shrinks by a factor e."""
+    repeat: int = 1
+    """Steps that a random choice lasts: more than 1 where single steps lead nowhere."""
+
+    def __post_init__(self) -> None:
+        check(0 <= self.start <= 1, "start", self.start, "from 0 to 1")
+        check(0 <= self.end <= 1, "end", self.end, "from 0 to 1")
+        check(self.decay > 0, "decay", self.decay, "above 0")
+        check_count("repeat", self.repeat)
+
+    def epsilon(self, step: Int[Array, ""]) -> Float[Array, ""]:
+        """Return the probability of a random action."""
+        return self.end + (self.start - self.end) * jnp.exp(-step / self.decay)
+
+    def act(
+        self,
+        key: Key,
+        step: Int[Array, ""],
+        actions: int,
+        scores: Callable[[], Float[Array, "actions"]],
+    ) -> Int[Array, ""]:
+        coin, choice = jax.random.split(self._block_key(key, step))
+        return jax.lax.cond(
+            jax.random.uniform(coin) < self.epsilon(step),
+            lambda: jax.random.randint(choice, (), 0, actions),
+            lambda: jnp.argmax(scores()).astype(jnp.int32),
+        )
+
+    def random(self, key: Key, step: Int[Array, ""], actions: int) -> Int[Array, ""]:
+        return jax.random.randint(self._block_key(key, step), (), 0, actions)
+
+    def _block_key(self, key: Key, step: Int[Array, ""]) -> Key:
+        """The key of a step: that of the first step of its block of `repeat` steps."""
+        return jax.random.fold_in(key, step - step % self.repeat)
+
+
+def constant(epsilon: float) -> EpsilonGreedy:
+    """Return the rule with one probability for ever, as evaluation uses it."""
+    return EpsilonGreedy(start=epsilon, end=epsilon)

@@ -1,0 +1,54 @@
+"""Compiled choices for batches of observations, shared by the host loop, evaluation and policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jaxtyping import Array, Int, Shaped
+
+from umdqn.agents.agent import Agent, Learned
+from umdqn.loops.compilation import kept_programs
+from umdqn.specs import Key
+
+
+@kept_programs
+def greedy_program(agent: Agent) -> Callable[[Learned, Any], Int[Array, "batch"]]:
+    """Return the compiled greedy choice for a batch of observations."""
+    return jax.jit(jax.vmap(agent.greedy, in_axes=(None, 0)))
+
+
+@kept_programs
+def acting_program(agent: Agent) -> Callable[[Learned, Any, Any, Key], Int[Array, "batch"]]:
+    """Return the compiled exploring choice for a batch of observations at a step."""
+
+    def act(
+        learned: Learned, observations: Shaped[Array, "batch ..."], step: Int[Array, ""], key: Key
+    ) -> Int[Array, "batch"]:
+        return act_on_batch(agent, learned, observations, step, key)
+
+    return jax.jit(act)
+
+
+def act_on_batch(
+    agent: Agent,
+    learned: Learned,
+    observations: Shaped[Array, "batch ..."],
+    step: Int[Array, ""],
+    key: Key,
+) -> Int[Array, "batch"]:
+    """Choose exploring actions; every observation of the batch has randomness of its own."""
+    count = observations.shape[0]
+    if count == 1:
+        # Not batched, so that the network is not evaluated where the action is random.
+        return agent.act(learned, observations[0], step, key)[None]
+    keys = jax.random.split(key, count)
+    act = jax.vmap(agent.act, in_axes=(None, 0, None, 0))
+    return act(learned, observations, step, keys)
+
+
+def random_on_batch(agent: Agent, count: int, step: Int[Array, ""], key: Key) -> Array:
+    """Choose the actions of a step before learning begins."""
+    keys = jax.random.split(key, count)
+    return jax.vmap(agent.random, in_axes=(None, 0))(step, keys)

@@ -1,0 +1,125 @@
+"""Episodes of compiled environments: one way to play them, for training, scores and calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
+
+from umdqn.envs.environment import Environment
+from umdqn.specs import Key
+
+Act = Callable[[Shaped[Array, "..."], Int[Array, ""]], Int[Array, ""]]
+"""From an observation and the number of the step in its episode to an action."""
+
+
+class Episode(NamedTuple):
+    """An episode that is being played."""
+
+    env: PyTree
+    """The environment's state."""
+    elapsed: Int[Array, ""]
+    """Steps so far."""
+    total: Float[Array, ""]
+    """Undiscounted return so far."""
+
+
+class Step(NamedTuple):
+    """What a step brought."""
+
+    observation: Shaped[Array, "..."]
+    """What was seen after it."""
+    reward: Float[Array, ""]
+    terminated: Bool[Array, ""]
+    truncated: Bool[Array, ""]
+
+    @property
+    def last(self) -> Bool[Array, ""]:
+        """Whether the episode ended."""
+        return self.terminated | self.truncated
+
+
+def begin(env: Environment, key: Key) -> Episode:
+    """Start an episode."""
+    return Episode(env.reset(key), jnp.int32(0), jnp.float32(0))
+
+
+def advance(
+    env: Environment, episode: Episode, action: Int[Array, ""], key: Key
+) -> tuple[Episode, Step]:
+    """Take one step; the time limit truncates, the environment terminates."""
+    state, outcome = env.step(episode.env, action, key)
+    elapsed = episode.elapsed + 1
+    step = Step(
+        env.observe(state), outcome.reward, outcome.terminated, elapsed >= env.time_limit
+    )
+    return Episode(state, elapsed, episode.total + outcome.reward), step
+
+
+def bootstrap_discount(step: Any, discount: float, truncation_terminates: bool) -> Any:
+    """Return the discount of a step's transition: 0 where the return ends, in JAX or NumPy.
+
+    A time limit does not end the return, unless `truncation_terminates`: the agent does not see the
+    time, so that the value of the state it was cut off in is still to come.
+    """
+    ends = step.terminated | step.truncated if truncation_terminates else step.terminated
+    return discount * (1 - ends.astype("float32"))
+
+
+class Trajectory(NamedTuple):
+    """Whole episodes, padded to the time limit."""
+
+    observations: Shaped[Array, "steps ..."]
+    """What was seen before each step."""
+    actions: Int[Array, "steps"]
+    rewards: Float[Array, "steps"]
+    """0 after the end."""
+    running: Bool[Array, "steps"]
+    """Whether the episode had not ended before the step."""
+
+
+def trajectory(env: Environment, act: Act, key: Key, limit: int | None = None) -> Trajectory:
+    """Play one episode of at most `limit` steps, by default the time limit."""
+    reset_key, run_key = jax.random.split(key)
+
+    def step(
+        carry: tuple[Episode, Bool[Array, ""]], elapsed: Int[Array, ""]
+    ) -> tuple[tuple[Episode, Bool[Array, ""]], Trajectory]:
+        episode, running = carry
+        observation = env.observe(episode.env)
+        action = act(observation, elapsed)
+        episode, found = advance(env, episode, action, jax.random.fold_in(run_key, elapsed))
+        reward = jnp.where(running, found.reward, 0.0)
+        seen = Trajectory(observation, action, reward, running)
+        return (episode, running & ~found.last), seen
+
+    start = (begin(env, reset_key), jnp.bool_(True))
+    steps = jnp.arange(env.time_limit if limit is None else limit)
+    return jax.lax.scan(step, start, steps)[1]
+
+
+def play_returns(
+    env: Environment, act: Act, key: Key, discount: float
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Play one episode and return its undiscounted and its discounted return."""
+    reset_key, run_key = jax.random.split(key)
+
+    def running(carry: tuple[Episode, Bool[Array, ""], Array]) -> Array:
+        return ~carry[1]
+
+    def step(
+        carry: tuple[Episode, Bool[Array, ""], Array],
+    ) -> tuple[Episode, Bool[Array, ""], Array]:
+        episode, _, discounted = carry
+        weight = discount**episode.elapsed
+        action = act(env.observe(episode.env), episode.elapsed)
+        env_key = jax.random.fold_in(run_key, episode.elapsed)
+        episode, found = advance(env, episode, action, env_key)
+        return episode, found.last, discounted + weight * found.reward
+
+    start = (begin(env, reset_key), jnp.bool_(False), jnp.float32(0))
+    episode, _, discounted = jax.lax.while_loop(running, step, start)
+    return episode.total, discounted

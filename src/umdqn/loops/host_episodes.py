@@ -1,0 +1,53 @@
+"""Episodes of environments that run in Python: one way to play them for calibration and watching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from umdqn.envs.hosted import HostEnv
+
+
+class HostEpisode(NamedTuple):
+    """One whole episode of a single copy."""
+
+    observations: list[np.ndarray]
+    """What was seen before each step."""
+    actions: list[int]
+    rewards: list[float]
+    terminated: bool
+    """Whether the environment ended it; else it was truncated or given up."""
+
+
+def play_hosted(
+    env: HostEnv,
+    act: Callable[[np.ndarray], Any],
+    seed: int,
+    limit: int,
+    watch: Callable[[np.ndarray], None] = lambda observation: None,
+) -> Iterator[HostEpisode]:
+    """Play episode after episode on one copy; each is given up after `limit` steps.
+
+    `act` chooses for a batch of one observation. `watch` is called before each step.
+    """
+    observation = env.reset(seed)
+    while True:
+        seen: list[np.ndarray] = []
+        chosen: list[int] = []
+        rewards: list[float] = []
+        while True:
+            watch(observation[0])
+            actions = np.asarray(act(observation))
+            step = env.step(actions)
+            seen.append(observation[0])
+            chosen.append(int(actions[0]))
+            rewards.append(float(step.reward[0]))
+            observation = step.following
+            ended = bool(step.terminated[0] or step.truncated[0])
+            if ended or len(rewards) >= limit:
+                break
+        if not ended:
+            observation = env.restart(0)[None]
+        yield HostEpisode(seen, chosen, rewards, bool(step.terminated[0]))

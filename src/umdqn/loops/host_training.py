@@ -1,0 +1,260 @@
+"""Several seeds of the host loop, each in a thread of its own, as many at once as cores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+
+import jax
+import numpy as np
+
+from umdqn.agents.agent import AgentState
+from umdqn.envs.hosted import Position, Stepped
+from umdqn.errors import UmdqnError, notice
+from umdqn.loops.episodes import bootstrap_discount
+from umdqn.loops.host import HostLoop, HostPrograms, host_programs
+from umdqn.loops.machine import available_cores, keep_freed_memory
+from umdqn.loops.progress import Progress, check_finite
+from umdqn.loops.snapshot import Restored, Snapshot, from_words, random_words
+from umdqn.replay.rings import Rings, Rows
+from umdqn.replay.transition import Transition
+
+# Streams of randomness of one seed, apart from each other.
+_ENVIRONMENT, _BATCHES = 0, 1
+
+
+class HostTraining:
+    """Seeds of one host loop, advanced together."""
+
+    def __init__(self, loop: HostLoop, seeds: Sequence[int]):
+        keep_freed_memory()
+        devices = jax.devices()
+        programs = host_programs(loop.agent, loop.copies)
+        self._pool = ThreadPoolExecutor(min(len(seeds), available_cores()))
+        self.seeds = [
+            HostSeed(loop, seed, devices[i % len(devices)], programs)
+            for i, seed in enumerate(seeds)
+        ]
+
+    def advance(self, steps: int) -> list[Progress]:
+        """Take `steps` steps with every seed; return one report per seed."""
+        futures = [self._pool.submit(seed.advance, steps) for seed in self.seeds]
+        # All come to rest, also where one fails: nothing reads a state while it changes.
+        wait(futures)
+        return [future.result() for future in futures]
+
+    def warm(self) -> None:
+        """Compile and run acting and learning, in the threads that will run them."""
+        list(self._pool.map(HostSeed.warm, self.seeds))
+
+    def agents(self) -> list[AgentState]:
+        """Return the agent of every seed."""
+        return [seed.state for seed in self.seeds]
+
+    def snapshots(self) -> list[Snapshot]:
+        """Return every seed as files keep it."""
+        return [seed.snapshot() for seed in self.seeds]
+
+    def restore(self, restored: Sequence[Restored], where: str) -> None:
+        """Continue from snapshots, one per seed."""
+        for seed, one in zip(self.seeds, restored, strict=True):
+            seed.restore(one)
+
+    def close(self) -> None:
+        """Release threads and environments."""
+        self._pool.shutdown()
+        for seed in self.seeds:
+            seed.env.close()
+
+
+class HostSeed:
+    """One seed: its environments, its memory and its agent."""
+
+    def __init__(self, loop: HostLoop, seed: int, device: jax.Device, programs: HostPrograms):
+        self.loop, self._programs, self._device, self._seed = loop, programs, device, seed
+        agent_key, _, run_key, explore_key = jax.random.split(jax.random.key(seed), 4)
+        state = jax.device_put(jax.jit(loop.agent.init)(agent_key), device)
+        self._leaves = jax.tree.leaves(state)
+        self._key, self._explore_key = jax.device_put((run_key, explore_key), device)
+        self._warm_key = jax.random.fold_in(self._explore_key, 2**31 - 1)
+        self.env = loop.make(loop.copies)
+        self.memory: Rings = _taken(loop)
+        self._random = np.random.default_rng([seed, _BATCHES])
+        self._step, self._target = 0, 0
+        self._returns = np.zeros(loop.copies)
+        self._observation: np.ndarray | None = None
+        self._actions = np.zeros(loop.copies, np.int64)
+
+    @property
+    def state(self) -> AgentState:
+        """The agent."""
+        return jax.tree.unflatten(self._programs.structure, self._leaves)
+
+    def warm(self) -> None:
+        """Compile and run acting and learning on blank data."""
+        seen = self.env.spec.observation
+        blank = np.zeros((self.loop.copies, *seen.shape), seen.dtype)
+        self._programs.warm(self.state, self._key, blank, self.loop.replay.batch_size)
+
+    def advance(self, steps: int) -> Progress:
+        """Continue until `steps` more steps are taken.
+
+        Copies step together, so that it may be a few more; the next call takes as many fewer.
+        """
+        self._target += steps
+        try:
+            return self._advance()
+        except BaseException:
+            # A later call takes these steps anew.
+            self._target -= steps
+            raise
+
+    def _advance(self) -> Progress:
+        loop, memory = self.loop, self.loop.memory
+        progress = jax.device_put(Progress.none(), self._device)
+        episodes, total = 0, 0.0
+        if self._observation is None:
+            self._observation = self._begin()
+            self._actions = self._choose()
+        while self._step < self._target:
+            ended = self._interact()
+            # Actions are chosen before the update, which then runs while the environments step.
+            self._actions = self._choose()
+            if ended.any():
+                episodes += int(ended.sum())
+                total += float(self._returns[ended].sum())
+                self._returns[ended] = 0.0
+            for _ in range(_updates_due(loop, self._step)):
+                batch = memory.sample(self.memory, self._random)
+                self._leaves, progress, losses = self._programs.learn(
+                    self._leaves, progress, batch, np.int32(self._step), self._key
+                )
+                self.memory = memory.update(self.memory, batch.index, losses)
+        progress = jax.device_get(progress)._replace(
+            episodes=np.asarray(episodes), returns=np.asarray(total, np.float32)
+        )
+        return check_finite(self.state.params, self._step, progress)
+
+    def _begin(self) -> np.ndarray:
+        observation = self.env.reset(_stream(self._seed, _ENVIRONMENT))
+        for copy in range(self.loop.copies):
+            self.memory = self.loop.memory.begin(self.memory, copy, observation[copy])
+        return observation
+
+    def _interact(self) -> np.ndarray:
+        """Take one step of all copies and store it; return which episodes ended."""
+        loop, seen = self.loop, self._observation
+        assert seen is not None
+        step = self.env.step(self._actions)
+        discounts = bootstrap_discount(step, loop.discount, loop.truncation_terminates)
+        rewards, last = _clipped(loop, step), step.terminated | step.truncated
+        for copy in range(loop.copies):
+            transition = Transition(
+                seen[copy],
+                self._actions[copy],
+                rewards[copy],
+                discounts[copy],
+                step.observation[copy],
+            )
+            self.memory = loop.memory.add(
+                self.memory, copy, transition, last[copy], step.following[copy]
+            )
+        self._observation = step.following
+        self._returns += step.reward
+        self._step += loop.copies
+        return last
+
+    def _choose(self) -> np.ndarray:
+        """Choose the next actions of all copies."""
+        copies, warmup = self.loop.copies, self.loop.replay.warmup
+        # Rules count choices: copies choose together.
+        if self._step < warmup:
+            chosen = self._programs.random(np.int32(self._step // copies), self._warm_key)
+        else:
+            since = np.int32((self._step - warmup) // copies)
+            chosen = self._programs.act(self._leaves, self._observation, since, self._explore_key)
+        return np.asarray(chosen)
+
+    def snapshot(self) -> Snapshot:
+        """Return the seed as files keep it."""
+        rest = {
+            "counts": np.array([self._step, self._target]),
+            "actions": self._actions,
+            "returns": self._returns,
+            "random": random_words(self._random),
+        }
+        if self._observation is not None:
+            position = self.env.position()
+            rest |= {
+                "observation": self._observation,
+                "seed": np.array(position.seed),
+                "episodes": np.array(position.episodes),
+                "lengths": np.array([len(done) for done in position.actions]),
+                "done": np.array([a for done in position.actions for a in done], np.int64),
+            }
+        memory, rings = self.loop.memory, self.memory
+
+        def rows(first: Sequence[int], last: Sequence[int]) -> Rows:
+            return memory.rows(rings, first, last)
+
+        row_bytes = memory.storage.row_bytes
+        return Snapshot(self.state, rest, memory.entered(rings), memory.room, row_bytes, rows)
+
+    def restore(self, restored: Restored) -> None:
+        """Continue from a snapshot."""
+        rest = restored.rest
+        self._leaves = jax.tree.leaves(jax.device_put(restored.agent, self._device))
+        self._step, self._target = rest["counts"].tolist()
+        self._actions, self._returns = rest["actions"].copy(), rest["returns"].copy()
+        self._random = from_words(rest["random"])
+        self.memory = self.loop.memory.restore(restored.entered, restored.rows)
+        if "observation" not in rest:
+            return
+        ends = np.cumsum(rest["lengths"])[:-1]
+        done = tuple(tuple(part.tolist()) for part in np.split(rest["done"], ends))
+        position = Position(int(rest["seed"]), tuple(rest["episodes"].tolist()), done)
+        self._observation = self.env.go_to(position)
+        if not np.array_equal(self._observation, rest["observation"]):
+            self._start_anew()
+
+    def _start_anew(self) -> None:
+        """Begin new episodes, because the environment did not return to where it was."""
+        notice(
+            f"environment {self.env.spec.name!r} did not return to where it was: its seeds do not "
+            "determine it, and new episodes begin"
+        )
+        assert self._observation is not None
+        for copy in range(self.loop.copies):
+            self._observation[copy] = self.env.restart(copy)
+            self.memory = self.loop.memory.begin(self.memory, copy, self._observation[copy])
+        self._returns[:] = 0.0
+        self._actions = self._choose()
+
+
+def _taken(loop: HostLoop) -> Rings:
+    """The empty memory, all of which is taken now."""
+    try:
+        return loop.memory.empty(np)
+    except MemoryError:
+        size = loop.memory.nbytes / 1e9
+        raise UmdqnError(
+            f"replay.capacity = {loop.replay.capacity} is not allowed: {size:.1f} GB of memory are "
+            "not available"
+        ) from None
+
+
+def _clipped(loop: HostLoop, step: Stepped) -> np.ndarray:
+    """Rewards as learning sees them."""
+    clip = loop.agent.spec.reward_clip
+    return step.reward if clip is None else np.clip(step.reward, -clip, clip)
+
+
+def _updates_due(loop: HostLoop, step: int) -> int:
+    """Updates that the last step of all copies makes due."""
+    before = max(step - loop.copies, loop.replay.warmup)
+    return max(step // loop.update_every - before // loop.update_every, 0)
+
+
+def _stream(seed: int, stream: int) -> int:
+    """A seed of its own for one of the streams of a seed."""
+    return int(np.random.SeedSequence([seed, stream]).generate_state(1)[0])

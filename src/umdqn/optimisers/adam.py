@@ -1,0 +1,42 @@
+"""Adam, as the paper uses it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Literal
+
+import optax
+
+from umdqn.errors import check
+from umdqn.optimisers.optimiser import Optimiser
+
+
+@dataclasses.dataclass(frozen=True)
+class Adam(Optimiser):
+    """Adam, after clipping the gradient's global norm."""
+
+    learning_rate: float = 1e-4
+    """Size of a step."""
+    epsilon: float = 1e-5
+    """Added to the root of the second moment."""
+    clip: float = 1.0
+    """Largest global norm of a gradient."""
+    schedule: Literal["constant", "cosine"] = "constant"
+    """`cosine` lets the learning rate fall to 0 over the run."""
+
+    def __post_init__(self) -> None:
+        check(self.learning_rate > 0, "learning_rate", self.learning_rate, "above 0")
+        check(self.epsilon > 0, "epsilon", self.epsilon, "above 0")
+        check(self.clip > 0, "clip", self.clip, "above 0")
+
+    @property
+    def depends_on_length(self) -> bool:
+        return self.schedule != "constant"
+
+    def build(self, updates: int) -> optax.GradientTransformation:
+        rates = {
+            "constant": lambda: self.learning_rate,
+            "cosine": lambda: optax.cosine_decay_schedule(self.learning_rate, max(updates, 1)),
+        }
+        adam = optax.adam(rates[self.schedule](), eps=self.epsilon)
+        return optax.chain(optax.clip_by_global_norm(self.clip), adam)

@@ -1,0 +1,1 @@
+"""Parts: settings as frozen dataclasses, tables of them by name, and their help texts."""

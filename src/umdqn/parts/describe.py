@@ -1,0 +1,139 @@
+"""Help texts of parts, read from their source without importing it.
+
+Importing JAX takes half a second; `umdqn train --help` should not. A dataclass is therefore
+described from its syntax tree: names, types, defaults and docstrings of its fields.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib.util
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class FieldHelp(NamedTuple):
+    """What a user is told of one field."""
+
+    name: str
+    type: str
+    """The annotation as written; the alternatives `a|b` of a `Literal`."""
+    default: str
+    """The default as written, or "" if there is none."""
+    text: str
+
+
+class PartHelp(NamedTuple):
+    """What a user is told of a dataclass."""
+
+    summary: str
+    """The first line of its docstring."""
+    fields: tuple[FieldHelp, ...]
+
+
+def describe(source: str | type) -> PartHelp:
+    """Describe a dataclass, given as `module:Class` or as the class itself."""
+    path = source if isinstance(source, str) else f"{source.__module__}:{source.__qualname__}"
+    module, _, name = path.partition(":")
+    try:
+        return _described(module, name)
+    except (OSError, KeyError, SyntaxError):
+        # Classes typed into an interpreter have no source.
+        return _without_source(source) if isinstance(source, type) else PartHelp("", ())
+
+
+def _without_source(kind: Any) -> PartHelp:
+    fields = tuple(
+        FieldHelp(field.name, str(field.type), repr(field.default), "")
+        for field in dataclasses.fields(kind)
+        if field.init
+    )
+    return PartHelp((kind.__doc__ or "").split("\n")[0], fields)
+
+
+@cache
+def _tree(module: str) -> ast.Module:
+    loaded = getattr(sys.modules.get(module), "__file__", None)
+    if loaded is None:
+        spec = importlib.util.find_spec(module)
+        loaded = spec.origin if spec is not None else None
+    if loaded is None:
+        raise KeyError(module)
+    return ast.parse(Path(loaded).read_text())
+
+
+@cache
+def _described(module: str, name: str) -> PartHelp:
+    body: list[ast.stmt] = _tree(module).body
+    *outer, last = name.split(".")
+    for part in outer:
+        found: Any = next(n for n in body if getattr(n, "name", None) == part)
+        body = found.body
+    node = next((n for n in body if isinstance(n, ast.ClassDef) and n.name == last), None)
+    if node is None:
+        raise KeyError(name)
+    fields: dict[str, FieldHelp] = {}
+    for base in node.bases:
+        home = _home(module, ast.unparse(base))
+        if home is not None:
+            fields |= {field.name: field for field in _described(*home).fields}
+    for statement, following in zip(node.body, [*node.body[1:], None], strict=True):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            field = _field(module, statement, following, fields.get(statement.target.id))
+            if not field.type.startswith("ClassVar"):
+                fields[field.name] = field
+    summary = (ast.get_docstring(node) or "").split("\n")[0]
+    return PartHelp(summary, tuple(fields.values()))
+
+
+def _field(
+    module: str, statement: ast.AnnAssign, following: ast.stmt | None, inherited: FieldHelp | None
+) -> FieldHelp:
+    text = inherited.text if inherited else ""
+    if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant):
+        text = " ".join(str(following.value.value).split())
+    default = ast.unparse(statement.value) if statement.value is not None else ""
+    assert isinstance(statement.target, ast.Name)
+    return FieldHelp(statement.target.id, _type(module, statement.annotation), default, text)
+
+
+def _type(module: str, annotation: ast.expr) -> str:
+    """The annotation as text; a `Literal`, also behind a name, as its alternatives."""
+    node: ast.expr | None = annotation
+    if isinstance(node, ast.Name):
+        node = _assigned(module, node.id) or node
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Literal"):
+        values = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        return "|".join(str(value.value) for value in values if isinstance(value, ast.Constant))
+    return ast.unparse(annotation)
+
+
+def _assigned(module: str, name: str) -> ast.expr | None:
+    """The value assigned to a name at the top of a module, or of the module it comes from."""
+    for node in _tree(module).body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            assert isinstance(node, ast.Assign)
+            return node.value
+    home = _imported(module, name)
+    return None if home is None else _assigned(*home)
+
+
+def _home(module: str, name: str) -> tuple[str, str] | None:
+    """Module and name of a base class of ours; None for those that have no fields."""
+    for node in _tree(module).body:
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            return module, name
+    return _imported(module, name)
+
+
+def _imported(module: str, name: str) -> tuple[str, str] | None:
+    for node in _tree(module).body:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("umdqn"):
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return node.module, alias.name
+    return None

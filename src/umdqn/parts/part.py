@@ -1,0 +1,21 @@
+"""The base class of everything a user can choose by name."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    """A component of an agent, chosen by name and configured by its fields.
+
+    Subclasses are frozen dataclasses. Every field has a default and a docstring: configuration,
+    command line, manifest and reference documentation are derived from them. Fields hold plain data
+    (numbers, text, tuples), so that equal parts are equal by value and compile once.
+    """
+
+    @classmethod
+    def adopt(cls, value: Any) -> Part | None:
+        """Wrap a foreign object, such as an Optax optimiser, as a part; None if it does not fit."""
+        return None

@@ -1,0 +1,31 @@
+"""What a replay is: settings that build a memory."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+
+from umdqn.errors import check_count
+from umdqn.parts.part import Part
+from umdqn.replay.memory import Memory
+from umdqn.specs import Observation
+
+
+@dataclasses.dataclass(frozen=True)
+class Replay(Part, abc.ABC):
+    """How much experience is kept, and how it is drawn."""
+
+    capacity: int = 10_000
+    """Transitions kept; the oldest are replaced first."""
+    batch_size: int = 32
+    """Transitions per update."""
+    warmup: int = 1_000
+    """Steps of random actions before the first update."""
+
+    def __post_init__(self) -> None:
+        for field in ("capacity", "batch_size", "warmup"):
+            check_count(field, getattr(self, field))
+
+    @abc.abstractmethod
+    def memory(self, observation: Observation, copies: int) -> Memory:
+        """Return the memory for observations of so many copies of an environment."""

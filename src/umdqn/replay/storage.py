@@ -1,0 +1,110 @@
+"""Where transitions are kept: one ring per copy of the environment, side by side in flat arrays."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from umdqn.replay.rings import Random, Rings, Rows, put_rows, ring_rows
+from umdqn.replay.transition import Transition
+from umdqn.specs import Observation
+
+NUMBERS = 4
+"""Action, reward, discount, and whether the episode ended here (terminated or truncated)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Storage(abc.ABC):
+    """The layout of a memory; the arrays themselves are a value, `Rings`.
+
+    Slot `i` of copy `c` is row `c * slots + i` of every array. `head` counts the rows that each
+    copy ever entered.
+    """
+
+    observation: Observation
+    slots: int
+    copies: int
+
+    @abc.abstractmethod
+    def empty(self, arrays: ModuleType) -> Rings:
+        """Return empty rings in an array library, `numpy` or `jax.numpy`."""
+
+    @abc.abstractmethod
+    def begin(self, rings: Rings, copy: int, observation: Any) -> Rings:
+        """Start the first episode of a copy, or an episode after an interruption."""
+
+    @abc.abstractmethod
+    def add(self, rings: Rings, copy: int, seen: Transition, last: Any, following: Any) -> Rings:
+        """Store what a step of one copy brought.
+
+        `last` says whether the episode ended with it, and `following` is the observation that the
+        copy continues from: the first one of a new episode if so, else the next observation.
+        """
+
+    @abc.abstractmethod
+    def draw(self, rings: Rings, random: Random, count: int) -> Any:
+        """Return rows of stored transitions, drawn uniformly with replacement."""
+
+    @abc.abstractmethod
+    def rows(self, rings: Rings, index: Any) -> Transition:
+        """Return the transitions of given rows."""
+
+    @abc.abstractmethod
+    def kept(self, rings: Rings, copy: int, first: int, last: int) -> Rows:
+        """Return a copy's rows from one count to another, as files keep them."""
+
+    @abc.abstractmethod
+    def repaired(self, rings: Rings) -> None:
+        """Correct in NumPy rings what became known only after a row was saved."""
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one row."""
+        rings = dataclasses.replace(self, slots=1, copies=1).empty(np)
+        return sum(array.nbytes for name, array in rings.items() if name != "head")
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all rings."""
+        return self.row_bytes * self.slots * self.copies
+
+    def restore(self, entered: Sequence[int], pieces: Iterable[Rows]) -> Rings:
+        """Return NumPy rings that hold what they held when so many rows had been entered."""
+        rings = self.empty(np)
+        rings["head"][:] = entered
+        for piece in pieces:
+            for copy in range(self.copies):
+                put_rows(self.of_copy(rings, copy), copy, piece)
+        self.repaired(rings)
+        return rings
+
+    def of_copy(self, rings: Rings, copy: int) -> dict[str, np.ndarray]:
+        """Return a copy's part of every array."""
+        part = slice(copy * self.slots, (copy + 1) * self.slots)
+        return {name: ring[part] for name, ring in rings.items() if name != "head"}
+
+    def _kept(self, rings: Rings, copy: int, first: int, last: int) -> Rows:
+        arrays = {name: np.asarray(a) for name, a in self.of_copy(rings, copy).items()}
+        return ring_rows(arrays, copy, first, last)
+
+    def _slot(self, copy: int, count: Any) -> Any:
+        """The row of a copy's entry with a given count."""
+        return copy * self.slots + count % self.slots
+
+
+def frame_bytes(observation: Observation) -> int:
+    """Return the bytes of one observation, or of one frame where observations stack frames."""
+    size = math.prod(observation.shape) * np.dtype(observation.dtype).itemsize
+    return size // observation.stack
+
+
+def numbers_of(arrays: ModuleType, seen: Transition, last: Any) -> Any:
+    """Return the row of numbers that describes a transition."""
+    row = (seen.action, seen.reward, seen.discount, last)
+    return arrays.stack([arrays.asarray(number, arrays.float32) for number in row])

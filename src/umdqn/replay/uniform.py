@@ -1,0 +1,33 @@
+"""Uniform replay."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax.numpy as jnp
+import numpy as np
+
+from umdqn.replay.memory import Memory, make_storage
+from umdqn.replay.replay import Replay
+from umdqn.replay.rings import Random, Rings
+from umdqn.replay.transition import Batch
+from umdqn.specs import Observation
+
+
+@dataclasses.dataclass(frozen=True)
+class Uniform(Replay):
+    """Every stored transition is drawn with the same probability."""
+
+    def memory(self, observation: Observation, copies: int) -> Memory:
+        return UniformMemory(make_storage(observation, self.capacity, copies), self.batch_size)
+
+
+@dataclasses.dataclass(frozen=True)
+class UniformMemory(Memory):
+    """Draws uniformly with replacement; every transition counts the same."""
+
+    def sample(self, rings: Rings, random: Random) -> Batch:
+        index = self.storage.draw(rings, random, self.batch_size)
+        library = np if isinstance(random, np.random.Generator) else jnp
+        weight = library.ones(self.batch_size, np.float32)
+        return Batch(self.storage.rows(rings, index), index, weight)

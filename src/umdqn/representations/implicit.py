@@ -1,0 +1,69 @@
+"""The representation of IQN: a network of the quantile fraction."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+from typing import ClassVar
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from umdqn.errors import check_count
+from umdqn.laws.implicit import ImplicitLaw
+from umdqn.laws.support import Support
+from umdqn.laws.trained import TrainedLaw, View
+from umdqn.networks.implicit import ImplicitQuantileNetwork
+from umdqn.representations.representation import Head, Representation
+from umdqn.specs import Key
+
+# Fractions behind the views of the laws that people look at.
+_VIEW_FRACTIONS = 200
+
+
+class _ImplicitHead(Head):
+    network: ImplicitQuantileNetwork
+    value_fractions: int = eqx.field(static=True)
+
+    def laws(self, features: Float[Array, "features"], support: Support) -> TrainedLaw:
+        weight, bias = self.network.output.weight.T, self.network.output.bias
+        return ImplicitLaw(self.network, features, weight, bias, self.value_fractions)
+
+
+@dataclasses.dataclass(frozen=True)
+class ImplicitRepresentation(Representation, abc.ABC):
+    """A representation with a network of the fraction."""
+
+    gives: ClassVar[frozenset[View]] = frozenset({"quantile", "mean"})
+
+    cosines: int = 64
+    """Size of the cosine embedding of a fraction."""
+    hidden: int = 128
+    """Width of the layer after embedding and fraction have been multiplied."""
+
+    def __post_init__(self) -> None:
+        check_count("cosines", self.cosines)
+        check_count("hidden", self.hidden)
+
+    def _build_network(self, features: int, actions: int, key: Key) -> ImplicitQuantileNetwork:
+        return ImplicitQuantileNetwork(features, actions, self.cosines, self.hidden, key)
+
+
+@dataclasses.dataclass(frozen=True)
+class ImplicitQuantiles(ImplicitRepresentation):
+    """The quantile at any fraction (Dabney et al., 2018)."""
+
+    value_fractions: int = 32
+    """Fractions over which a greedy choice takes the expectation (K)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_count("value_fractions", self.value_fractions)
+
+    def build(self, features: int, actions: int, key: Key) -> Head:
+        return _ImplicitHead(self._build_network(features, actions, key), self.value_fractions)
+
+    def refined(self) -> Representation:
+        return dataclasses.replace(
+            self, value_fractions=max(self.value_fractions, _VIEW_FRACTIONS)
+        )

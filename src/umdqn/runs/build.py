@@ -1,0 +1,130 @@
+"""The one place where the parts of a configuration are put together."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from umdqn.agents.agent import Agent, Learned
+from umdqn.envs.catalogue import find
+from umdqn.envs.entry import Entry
+from umdqn.errors import UmdqnError, check
+from umdqn.loops import evaluation
+from umdqn.loops.compiled import CompiledLoop
+from umdqn.loops.compiled_training import CompiledTraining
+from umdqn.loops.evaluation import Returns
+from umdqn.loops.host import HostLoop
+from umdqn.loops.host_training import HostTraining
+from umdqn.loops.training import Training
+from umdqn.runs.config import Config
+from umdqn.runs.policy import EVALUATION_STREAM, greedy_actions
+from umdqn.specs import EnvSpec
+
+# Copies of an environment that evaluation steps together.
+_COPIES = 10
+
+
+def environment(config: Config) -> Entry:
+    """Return the environment of a configuration."""
+    return find(config.env)
+
+
+def is_compiled(config: Config) -> bool:
+    """Return whether the environment runs inside of compiled programs."""
+    return config.loop != "host" and environment(config).compiled is not None
+
+
+def check_loop(config: Config) -> None:
+    """Raise if the environment cannot run in the configured loop."""
+    compiled = is_compiled(config)
+    possible = compiled or config.loop != "compiled"
+    check(possible, "loop", config.loop, f"{config.env} runs in Python only")
+    single = not compiled or config.num_envs == 1
+    check(single, "num_envs", config.num_envs, "more than 1 needs --loop host here")
+
+
+def build_agent(config: Config, spec: EnvSpec | None = None) -> Agent:
+    """Build the agent; if `spec` is given, the environment itself need not be installed."""
+    return Agent(
+        spec=environment(config).spec if spec is None else spec,
+        domain=config.domain,
+        representation=config.representation,
+        metric=config.metric,
+        decision=config.decision,
+        torso=config.torso,
+        optimiser=config.optimiser,
+        target=config.target,
+        exploration=config.exploration,
+        double=config.double,
+        updates=max(config.steps - config.replay.warmup, 1) // config.update_every,
+        update_every=config.update_every,
+    )
+
+
+def build_training(config: Config, agent: Agent | None = None) -> Training:
+    """Build the training of all seeds, with an agent that was built already or a new one."""
+    loop = build_loop(config, agent)
+    if isinstance(loop, CompiledLoop):
+        return CompiledTraining(loop, config.all_seeds)
+    return HostTraining(loop, config.all_seeds)
+
+
+def build_loop(config: Config, agent: Agent | None = None) -> CompiledLoop | HostLoop:
+    """Build the training loop of one seed."""
+    entry = environment(config)
+    shared: dict[str, Any] = {
+        "agent": build_agent(config) if agent is None else agent,
+        "replay": config.replay,
+        "discount": config.discount,
+        "update_every": config.update_every,
+        "truncation_terminates": config.truncation_terminates,
+    }
+    if is_compiled(config):
+        assert entry.compiled is not None
+        return CompiledLoop(env=entry.compiled, **shared)
+    return HostLoop(make=entry.hosted, copies=config.num_envs, **shared)
+
+
+def evaluate(
+    config: Config, agent: Agent, learned: Learned, seed: int, step: int, episodes: int
+) -> Returns:
+    """Return the returns of one seed's policy; episodes depend on seed and step only."""
+    entry, epsilon = environment(config), config.evaluation.epsilon
+    if is_compiled(config):
+        assert entry.compiled is not None
+        stream = jax.random.fold_in(jax.random.key(seed), EVALUATION_STREAM)
+        key = jax.random.fold_in(stream, step)
+        learned = jax.device_get(learned)
+        returns = evaluation.evaluate(
+            agent, entry.compiled, config.discount, learned, key, episodes, epsilon
+        )
+        return jax.tree.map(np.asarray, returns)
+    _check_same(entry.spec, agent.spec)
+    env = entry.hosted(min(episodes, _COPIES))
+    sequence = np.random.SeedSequence([seed, EVALUATION_STREAM, step])
+    try:
+        return evaluation.evaluate_hosted(
+            partial(greedy_actions, agent, learned),
+            env,
+            config.discount,
+            int(sequence.generate_state(1)[0]),
+            episodes,
+            epsilon,
+            config.evaluation.limit if entry.spec.time_limit is None else None,
+        )
+    finally:
+        env.close()
+
+
+def _check_same(now: EnvSpec, then: EnvSpec) -> None:
+    """Raise if the environment differs from the one that the agent was trained on."""
+    for field in ("observation", "num_actions"):
+        found, expected = getattr(now, field), getattr(then, field)
+        if found != expected:
+            raise UmdqnError(
+                f"environment {then.name!r} has changed since training: {field} is {found}, was "
+                f"{expected}"
+            )

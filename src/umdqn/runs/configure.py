@@ -1,0 +1,103 @@
+"""From an environment, an algorithm, a preset and overrides to a configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from umdqn.agents.algorithms import ALGORITHMS, Algorithm
+from umdqn.envs.catalogue import find
+from umdqn.envs.entry import Entry
+from umdqn.errors import check, unknown
+from umdqn.runs.build import check_loop
+from umdqn.runs.config import Config
+from umdqn.runs.domains import estimated_domain
+from umdqn.runs.fields import DEFAULTS, KINDS, flattened, leaves, name_of, override, read_part
+from umdqn.runs.presets import PRESETS, Fields
+from umdqn.runs.values import read_number
+from umdqn.specs import Domain
+
+
+def configure(
+    env: str = "grid-world",
+    agent: str = "umdqn-c",
+    preset: str = "paper",
+    overrides: Mapping[str, Any] | None = None,
+) -> Config:
+    """Return the configuration of an agent on an environment.
+
+    Fields come from the algorithm, then from the preset, then from `overrides`, which are given by
+    dotted names (`{"replay.capacity": 5000}`) or nested (`{"replay": {"capacity": 5000}}`). Parts
+    are given by name, as `module:Class`, or as instances.
+    """
+    if agent not in ALGORITHMS:
+        raise unknown("agent", agent, ALGORITHMS)
+    if preset not in PRESETS:
+        raise unknown("preset", preset, PRESETS)
+    given = flattened(overrides or {})
+    algorithm, entry = ALGORITHMS[agent], find(env)
+    spec = entry.spec
+    scopes = PRESETS[preset].get(spec.family)
+    if scopes is None:
+        known = [name for name, families in PRESETS.items() if spec.family in families]
+        raise unknown(f"preset for {env}", preset, known)
+    # Parts first, then the fields that these parts have: naming a part does not undo the preset.
+    of_preset = {
+        k: v for name in ("all", spec.name, agent) for k, v in scopes.get(name, {}).items()
+    }
+    chosen = _parts_of(algorithm) | _only_parts(of_preset) | _only_parts(given)
+    parts: dict[str, Any] = {kind: read_part(kind, value) for kind, value in chosen.items()}
+    config = Config(
+        env=spec.name,
+        agent=agent,
+        preset=preset,
+        discount=spec.discount,
+        domain=_domain(entry, given),
+        **parts,
+    )
+    fields = _algorithm_fields(algorithm, config) | _preset_fields(scopes, config)
+    # Parts that are given as objects are complete: only the user's own fields change them.
+    whole = [kind for kind in KINDS if not isinstance(given.get(kind, ""), str)]
+    fields = {path: value for path, value in fields.items() if path.split(".")[0] not in whole}
+    rest = {path: value for path, value in given.items() if path not in KINDS}
+    config = override(config, fields | rest)
+    check_loop(config)
+    return config
+
+
+def _only_parts(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {path: value for path, value in fields.items() if path in KINDS}
+
+
+def _parts_of(algorithm: Algorithm) -> dict[str, Any]:
+    """Return the parts that an algorithm chooses, by kind."""
+    named = {"representation": algorithm.representation, "metric": algorithm.metric}
+    return named | _only_parts(algorithm.fields)
+
+
+def _domain(entry: Entry, given: Mapping[str, Any]) -> Domain:
+    """Return the environment's domain, or an estimate if neither it nor the user states one."""
+    spec = entry.spec
+    if spec.domain is not None or "domain" in given:
+        return spec.domain or Domain(-1.0, 1.0)
+    discount = read_number("discount", float, given.get("discount", spec.discount))
+    check(0 <= discount < 1, "discount", discount, "from 0 to below 1")
+    return estimated_domain(entry, discount)
+
+
+def _algorithm_fields(algorithm: Algorithm, config: Config) -> Fields:
+    """Return an algorithm's fields, without those of parts that were exchanged."""
+    names = DEFAULTS | _parts_of(algorithm)
+    kept = {kind for kind in KINDS if name_of(kind, getattr(config, kind)) == names[kind]}
+    fields = {k: v for k, v in algorithm.fields.items() if k not in KINDS}
+    return {k: v for k, v in fields.items() if k.split(".")[0] not in set(KINDS) - kept}
+
+
+def _preset_fields(scopes: Mapping[str, Fields], config: Config) -> Fields:
+    """Return a preset's fields that concern a configuration and that its parts have."""
+    concerned = ["all", config.env]
+    concerned += [f"{kind} {name_of(kind, getattr(config, kind))}" for kind in KINDS]
+    concerned += [config.agent] if config.label == config.agent else []
+    fields = {k: v for name in concerned for k, v in scopes.get(name, {}).items()}
+    known = {path for path, _, _ in leaves(config)} - set(KINDS)
+    return {path: value for path, value in fields.items() if path in known}

@@ -1,0 +1,162 @@
+"""Training as users start it: new runs, and runs that are resumed."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from umdqn.agents.agent import Agent
+from umdqn.envs.catalogue import named
+from umdqn.errors import UmdqnError, check, notice
+from umdqn.loops.machine import use_all_cores
+from umdqn.runs.build import build_agent, environment
+from umdqn.runs.callbacks import Callback, Callbacks
+from umdqn.runs.config import Config
+from umdqn.runs.configure import configure
+from umdqn.runs.directory import RunDirectory, versions
+from umdqn.runs.fields import check_saved, override
+from umdqn.runs.interrupts import deferred_interrupt
+from umdqn.runs.run import Run, load
+from umdqn.runs.trainer import Interrupted, Trainer
+from umdqn.specs import EnvSpec
+
+
+def train(
+    env: Any = "grid-world",
+    agent: str = "umdqn-c",
+    preset: str = "paper",
+    *,
+    steps: int | None = None,
+    seeds: int | None = None,
+    out: str | Path | None = None,
+    callbacks: Sequence[Callback] = (),
+    **overrides: Any,
+) -> Run:
+    """Train an agent on an environment and return the run.
+
+    The environment is a name, a Gymnasium environment, or a function that makes one. Every field of
+    the configuration is a keyword: `replay={"capacity": 5000}`, `metric=MyMetric()`, or by its
+    dotted name, `**{"metric.kappa": 0.02}`. Callbacks are told of chunks, evaluations and
+    checkpoints.
+    """
+    # Before anything starts JAX, which then keeps the devices that it has found.
+    use_all_cores()
+    given = {"steps": steps, "seeds": seeds}
+    overrides |= {name: value for name, value in given.items() if value is not None}
+    config = configure(named(env), agent, preset, overrides)
+    return train_config(config, Path(out) if out is not None else None, callbacks)
+
+
+def train_config(
+    config: Config,
+    out: Path | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> Run:
+    """Train a configuration in a new run directory."""
+    use_all_cores()
+    check_saved(config)
+    # Before the directory is made: a configuration that cannot be built leaves nothing behind.
+    agent = build_agent(config)
+    warmup = config.replay.warmup
+    if config.steps <= warmup:
+        notice(
+            f"{warmup:,} random steps (replay.warmup) come before the first update, "
+            f"so that {config.steps:,} steps learn nothing"
+        )
+    callback = Callbacks(callbacks)
+    directory = RunDirectory.claim(config, out)
+    with directory.locked():
+        directory.begin(config)
+        return _train(config, agent, directory, callback)
+
+
+def resume(
+    path: str | Path,
+    steps: int | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> Run:
+    """Resume a run that was killed or interrupted, or extend a finished one to more steps."""
+    use_all_cores()
+    directory = RunDirectory(Path(path))
+    config, spec, manifest = directory.read_manifest()
+    _check_same(directory.path, config, spec, manifest["versions"])
+    before = config.steps
+    if steps is not None:
+        config = override(config, {"steps": steps})
+    callback = Callbacks(callbacks)
+    with directory.locked():
+        reached = (directory.checkpoints.steps() or [0])[-1]
+        check(config.steps >= reached, "steps", config.steps, f"at least {reached}, done")
+        if manifest["status"] == "finished" and config.steps == reached:
+            notice(f"{path} is finished; --steps can make it longer than {reached:,} steps")
+            return load(path)
+        schedule = getattr(config.optimiser, "schedule", "constant")
+        if config.steps != before and schedule != "constant":
+            notice(
+                f"the learning rate falls over {config.steps:,} steps now, instead of "
+                f"{before:,}: from here on it is what a run of that length has"
+            )
+        return _train(config, build_agent(config), directory, callback, resumes=True)
+
+
+def _check_same(path: Path, config: Config, spec: EnvSpec, before: dict[str, str]) -> None:
+    """Raise if the environment has changed; notify the user if versions have."""
+    now = environment(config).spec
+    for field in dataclasses.fields(EnvSpec):
+        was, is_now = getattr(spec, field.name), getattr(now, field.name)
+        if was != is_now:
+            raise UmdqnError(
+                f"{path} cannot be resumed: {field.name} of environment {config.env!r} is "
+                f"{is_now}, and was {was} when the run began"
+            )
+    current = versions()
+    changed = [
+        f"{name} {before.get(name)} -> {current[name]}"
+        for name in current
+        if current[name] != before.get(name)
+    ]
+    if changed:
+        notice(f"{path} is resumed with other versions, not bit for bit: {', '.join(changed)}")
+
+
+def train_once(config: Config, path: Path, callbacks: Sequence[Callback] = ()) -> Run:
+    """Train a configuration in a directory reserved for it.
+
+    A finished run is loaded, an unfinished one is resumed from its last checkpoint.
+    """
+    directory = RunDirectory(path)
+    if directory.vacant():
+        return train_config(config, path, callbacks)
+    found, _, manifest = directory.read_manifest()
+    if found != config:
+        raise UmdqnError(
+            f"{path} holds a run with another configuration (steps, seeds or version): "
+            "give another --out, or move it away"
+        )
+    return load(path) if manifest["status"] == "finished" else resume(path, callbacks=callbacks)
+
+
+def _train(
+    config: Config,
+    agent: Agent,
+    directory: RunDirectory,
+    callback: Callback,
+    resumes: bool = False,
+) -> Run:
+    with deferred_interrupt() as interrupted:
+        try:
+            trainer = Trainer(config, agent, directory, callback)
+            if resumes:
+                trainer.restore()
+            trainer.run(interrupted)
+        except Interrupted:
+            callback.on_end("interrupted")
+            raise
+        except BaseException as error:
+            directory.fail(str(error) or type(error).__name__)
+            callback.on_end("failed")
+            raise
+    callback.on_end("finished")
+    return Run(directory, agent=agent)
