@@ -1,17 +1,27 @@
-"""Shared set-up: two CPU devices as on any small machine, shapes checked, few compiled programs."""
+"""Shared set-up: shapes checked at run time, few compiled programs, one short run for readers."""
+
+import importlib
+import pkgutil
 
 from jaxtyping import install_import_hook
 
 with install_import_hook("umdqn", "beartype.beartype"):
-    import umdqn  # noqa: F401
+    import umdqn
+
+    # The package imports lazily; the hook checks what is imported while it is installed.
+    for module in pkgutil.walk_packages(umdqn.__path__, "umdqn."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
 
 from pathlib import Path
 
 import jax
 import pytest
 
-from umdqn.loops import use_all_cores
-from umdqn.runs import Run, configure, train_config
+from umdqn.loops.machine import use_all_cores
+from umdqn.runs.configure import configure
+from umdqn.runs.run import Run
+from umdqn.runs.start import train_config
 
 use_all_cores()
 jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parents[1] / ".pytest_cache/jax"))

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 
-from umdqn.cli import main
+from umdqn.cli.main import main
 
 _left = int(sys.argv[1])
 

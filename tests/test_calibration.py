@@ -34,7 +34,7 @@ def exact_pits(wrong: float = 1.0) -> Pits:
         return law.cdf(law.mean + (z - law.mean) / wrong)
 
     return realised_pits(
-        GridWorld(), lambda seen: best[place(seen)], cdf, 0.5, EPISODES, jax.random.key(1)
+        GridWorld(), lambda seen, elapsed: best[place(seen)], cdf, 0.5, EPISODES, jax.random.key(1)
     )
 
 

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import pytest
 
 import umdqn
-from umdqn.cli import main
-from umdqn.types import Notice
+from umdqn.cli.main import main
+from umdqn.errors import Notice
 
 
 def test_agents_and_envs_are_listed(capsys):

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from umdqn.runs import RunDirectory, configure, load
+from umdqn.runs.configure import configure
+from umdqn.runs.directory import RunDirectory
+from umdqn.runs.run import load
 from umdqn.runs.files import read_sealed, write_sealed
-from umdqn.types import UmdqnError
+from umdqn.errors import UmdqnError
 
 
 @pytest.mark.parametrize(

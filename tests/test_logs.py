@@ -8,9 +8,11 @@ import sys
 import pytest
 
 import umdqn
-from umdqn.cli import main
-from umdqn.runs import Callback, RunDirectory, loggers
-from umdqn.types import UmdqnError
+from umdqn.cli.main import main
+from umdqn.runs.callbacks import Callback
+from umdqn.runs.directory import RunDirectory
+from umdqn.runs.logs import loggers
+from umdqn.errors import UmdqnError
 
 FIELDS = {
     "replay.warmup": 50,
@@ -18,7 +20,7 @@ FIELDS = {
     "evaluation.episodes": 3,
     "checkpoint_every": 150,
     "chunk": 50,
-    "torso": "8,8",
+    "torso.widths": "8,8",
     "seeds": 2,
 }
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from umdqn.runs import configure
+from umdqn.runs.configure import configure
 from umdqn.runs.fields import leaves
 from umdqn.runs.presets import PRESETS
 

@@ -2,9 +2,11 @@
 
 import pytest
 
-from umdqn.runs import configure, load, train_config
+from umdqn.runs.configure import configure
+from umdqn.runs.run import load
+from umdqn.runs.start import train_config
 from umdqn.runs.records import Records
-from umdqn.types import UmdqnError
+from umdqn.errors import UmdqnError
 from witness import SMALL
 
 

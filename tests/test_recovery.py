@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 import umdqn
-from umdqn.cli import main
-from umdqn.runs import Callback, configure, load, resume, train_config, train_once
+from umdqn.cli.main import main
+from umdqn.runs.callbacks import Callback
+from umdqn.runs.configure import configure
+from umdqn.runs.run import load
+from umdqn.runs.start import resume, train_config, train_once
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import read_sealed, write_sealed
-from umdqn.types import Notice, UmdqnError
+from umdqn.errors import Notice, UmdqnError
 from witness import SMALL, digest
 
 

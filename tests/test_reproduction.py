@@ -6,14 +6,17 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from umdqn.analysis import Reproduction, scales
-from umdqn.analysis.scales import SCALES, Part, hours, jobs_of, seconds
 from umdqn.cli import main
-from umdqn.envs import CATALOGUE
-from umdqn.runs import configure
+from umdqn.envs.catalogue import CATALOGUE
+from umdqn.errors import UmdqnError
+from umdqn.runs.configure import configure
 from umdqn.runs.fields import to_dict
-from umdqn.sweeps import LocalPool, run_sweep
-from umdqn.types import UmdqnError
+from umdqn.studies.cost import hours, seconds
+from umdqn.studies.paper import scales
+from umdqn.studies.paper.reproduction import Reproduction
+from umdqn.studies.paper.scales import SCALES, Part, jobs_of
+from umdqn.studies.study import outlook, run_study
+from umdqn.sweeps.pools import LocalPool
 
 TINY = {
     "replay.warmup": 100,
@@ -21,7 +24,7 @@ TINY = {
     "update_every": 20,
     "evaluation.every": 100,
     "evaluation.episodes": 2,
-    "torso": "8,8",
+    "torso.widths": "8,8",
 }
 
 
@@ -58,9 +61,11 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(scales.SCALES, "tiny", (PART,))
         names = ("laws-baselines", "comparison")
-        reproduction = Reproduction(tmp_path_factory.mktemp("paper"), "tiny", names)
-        run_sweep(reproduction.jobs, reproduction.sweep, LocalPool)
-        return reproduction, reproduction.write()
+        reproduction = Reproduction(tmp_path_factory.mktemp("paper") / "out", "tiny", names)
+        assert outlook(reproduction, 2).startswith("2 of 2 trainings are left, about 1 min on 2 ")
+        ended = run_study(reproduction, LocalPool)
+        assert [end.status for end in ended.outcomes.values()] == ["finished"] * 2
+        return reproduction, ended.written
 
 
 def test_figures_are_pictures_and_drawings(made):

@@ -10,8 +10,11 @@ import time
 import numpy as np
 import pytest
 
-from umdqn.runs import Callback, configure, load, resume, train_config
-from umdqn.types import Notice, UmdqnError
+from umdqn.runs.callbacks import Callback
+from umdqn.runs.configure import configure
+from umdqn.runs.run import load
+from umdqn.runs.start import resume, train_config
+from umdqn.errors import Notice, UmdqnError
 from witness import SMALL, digest, options
 
 TWO = SMALL | {"seeds": 2}
@@ -88,7 +91,7 @@ def test_a_longer_run_is_the_shorter_one_first(tmp_path):
 
 _TRAIN = """
 import sys
-from umdqn.cli import main
+from umdqn.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -17,11 +17,14 @@ import pytest
 import umdqn
 from umdqn.analysis import accuracy_report, evaluation_report, exact_laws, optimal_policy
 from umdqn.analysis.accuracy import Views, compare
-from umdqn.runs import PRESETS, configure, load, train_config
+from umdqn.runs.configure import configure
+from umdqn.runs.presets import PRESETS
+from umdqn.runs.run import load
+from umdqn.runs.start import train_config
 from umdqn.runs.fields import from_dict, to_dict
 from umdqn.runs.files import read_sealed, write_bytes, write_sealed
 from umdqn.runs.records import Records
-from umdqn.types import UmdqnError
+from umdqn.errors import UmdqnError
 
 SMALL = {
     "steps": 1_200,
@@ -237,7 +240,7 @@ def test_a_run_never_overwrites(tmp_path, monkeypatch):
     with pytest.raises(UmdqnError, match="cannot make this directory"):
         train_config(configure(overrides=SMALL), tmp_path / "full" / "thesis.tex" / "run")
 
-    from umdqn.runs import RunDirectory
+    from umdqn.runs.directory import RunDirectory
 
     monkeypatch.chdir(tmp_path)
     made = {RunDirectory.claim(configure(), None).path for _ in range(20)}

@@ -18,7 +18,7 @@ from umdqn.analysis.statistics import (
     resampled,
     sample_efficiency,
 )
-from umdqn.types import UmdqnError
+from umdqn.errors import UmdqnError
 
 SCORES = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 80.0]])
 

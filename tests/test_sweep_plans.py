@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from umdqn.cli import main
-from umdqn.sweeps import LocalPool, collect, read_sweep, run_sweep, sweep_of
-from umdqn.sweeps.plan import joined
-from umdqn.types import UmdqnError
+from umdqn.errors import UmdqnError
+from umdqn.sweeps.driver import run_sweep
+from umdqn.sweeps.plan import joined, read_sweep, sweep_of
+from umdqn.sweeps.pools import LocalPool
+from umdqn.sweeps.results import collect
 
-FIELDS = {"steps": 3_000, "torso": "8,8"}
+FIELDS = {"steps": 3_000, "torso.widths": "8,8"}
 SWEEP = {
     "env": "grid-world",
     "agent": "dqn",
@@ -24,7 +26,7 @@ SWEEP = {
     ("changes", "message"),
     [
         ({"agents": ["dqn"]}, "unknown key 'agents': did you mean 'agent'?"),
-        ({"steps": 500}, r"'steps' is a field: it stands under \[fields\], or \[axes\]"),
+        ({"steps": 500}, r"'steps' is a field: put it under \[fields\], or under \[axes\]"),
         ({"agent": []}, "an axis needs at least one value"),
         ({"axes": {"discount": []}}, "discount = .* an axis needs at least one value"),
         ({"axes": {"discount": [0.5, 0.5]}}, "twice"),
@@ -100,11 +102,11 @@ def test_a_sweep_goes_on_with_more_of_everything():
 def test_a_value_is_the_same_place_however_it_is_written():
     """Options give text, files give numbers; plans of before may hold either."""
     data = SWEEP | {"fields": {}}
-    text = sweep_of(data | {"axes": {"discount": ["0.5", "9e-1"], "torso": ["8,8"]}}).jobs()
-    number = sweep_of(data | {"axes": {"discount": [0.5, 0.9], "torso": [[8, 8]]}}).jobs()
+    text = sweep_of(data | {"axes": {"discount": ["0.5", "9e-1"], "torso.widths": ["8,8"]}}).jobs()
+    number = sweep_of(data | {"axes": {"discount": [0.5, 0.9], "torso.widths": [[8, 8]]}}).jobs()
     assert text == number
     assert number[0].point["discount"] == 0.5
-    assert number[0].point["torso"] == "8,8"
+    assert number[0].point["torso.widths"] == "8,8"
     before = [job._replace(point=job.point | {"discount": "0.5"}) for job in text[:1]]
     plan, wanted = joined(before, number, Path("out"), lambda job: True)
     assert [job.name for job in plan] == [job.name for job in number]

@@ -10,10 +10,14 @@ import time
 import pytest
 
 from umdqn.cli import main
-from umdqn.runs import RunDirectory
+from umdqn.errors import UmdqnError
+from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import locked, read_sealed, write_sealed
-from umdqn.sweeps import LocalPool, Outcome, Place, collect, run_sweep, sweep_of, write_results
-from umdqn.types import UmdqnError
+from umdqn.sweeps.driver import run_sweep
+from umdqn.sweeps.plan import sweep_of
+from umdqn.sweeps.pools import LocalPool
+from umdqn.sweeps.results import collect, write_results
+from umdqn.sweeps.work import Outcome, Place, claim_core, failure
 from witness import SMALL, children, descendants, listening, options
 
 FIELDS = SMALL | {"steps": 3_000, "evaluation.every": 500}
@@ -172,7 +176,7 @@ def test_a_plan_that_somebody_changed_is_refused(undisturbed, tmp_path):
         with pytest.raises(UmdqnError, match=rf"sweep\.json is corrupt: .*{message}"):
             collect(out)
     write_sealed(plan, sound | {"format_version": 1})
-    with pytest.raises(UmdqnError, match="has format version 1; this umdqn reads 2"):
+    with pytest.raises(UmdqnError, match="has format version 1 and this umdqn reads 3"):
         collect(out)
 
 
@@ -222,6 +226,32 @@ def test_one_sweep_is_not_driven_twice_at_once(undisturbed):
     out, _ = undisturbed
     with locked(out), pytest.raises(UmdqnError, match="another process is training in"):
         run_sweep(sweep_of(SWEEP).jobs(), out, LocalPool)
+
+
+def test_jobs_side_by_side_have_cores_of_their_own():
+    if not hasattr(os, "sched_setaffinity"):
+        pytest.skip("processes cannot be bound to cores here")
+    before = os.sched_getaffinity(0)
+    try:
+        first = claim_core()
+        (core,) = os.sched_getaffinity(0)
+        # The only core that is left to choose from has an owner.
+        second = claim_core()
+        assert second is None or first is None
+        assert os.sched_getaffinity(0) == {core}
+        if first is not None:
+            first.release()
+            again = claim_core()
+            assert again is not None
+            again.release()
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def test_failures_by_hand():
+    ends = {"a": Outcome("finished"), "b": Outcome("failed", "out of memory")}
+    assert str(failure(ends)) == "1 of 2 runs failed: b (out of memory)"
+    assert failure({"a": Outcome("finished")}) is None
 
 
 class Dying:

@@ -18,14 +18,20 @@ import jax
 import numpy as np
 import pytest
 
-from umdqn.agents import ALGORITHMS
-from umdqn.runs import RunDirectory, configure, load, resume, train_config
+from umdqn.agents.algorithms import ALGORITHMS
+from umdqn.errors import UmdqnError
+from umdqn.runs.configure import configure
+from umdqn.runs.directory import RunDirectory
 from umdqn.runs.fields import to_dict
-from umdqn.sweeps import LocalPool, collect, run_sweep, sweep_of, write_results
-from umdqn.types import UmdqnError
+from umdqn.runs.run import load
+from umdqn.runs.start import resume, train_config
+from umdqn.sweeps.driver import run_sweep
+from umdqn.sweeps.plan import sweep_of
+from umdqn.sweeps.pools import LocalPool
+from umdqn.sweeps.results import collect, write_results
 from witness import SMALL, children, digest, options
 
-pytestmark = [pytest.mark.torture, pytest.mark.filterwarnings("ignore::umdqn.types.Notice")]
+pytestmark = [pytest.mark.torture, pytest.mark.filterwarnings("ignore::umdqn.errors.Notice")]
 
 KILLS = 20
 KILLED = Path(__file__).with_name("killed.py")

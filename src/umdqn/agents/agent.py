@@ -22,7 +22,7 @@ from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw
 from umdqn.metrics import METRICS
 from umdqn.metrics.metric import Comparison, Metric
-from umdqn.networks.torso import Torso
+from umdqn.networks.torso import Embedding, Torso
 from umdqn.optimisers.optimiser import Optimiser
 from umdqn.replay.transition import Batch, Transition
 from umdqn.representations import REPRESENTATIONS
@@ -215,14 +215,12 @@ class Agent:
         steps, optimiser = self._updater.update(gradient, state.optimiser, state.params)
         params = optax.apply_updates(state.params, steps)
         updates = state.updates + 1
-        target_params = self.target.update(
-            params, state.target_params, updates, self.update_every
-        )
+        target_params = self.target.update(params, state.target_params, updates, self.update_every)
         state = AgentState(params, target_params, state.support, optimiser, updates)
         return state, Outcome(jnp.mean(batch.weight * losses), losses)
 
 
-def _features(torso: object, spec: EnvSpec) -> int:
+def _features(torso: Embedding, spec: EnvSpec) -> int:
     """The size of a torso's embedding."""
     seen = jax.ShapeDtypeStruct(spec.observation.shape, spec.observation.dtype)
     try:

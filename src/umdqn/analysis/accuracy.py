@@ -1,23 +1,24 @@
-"""How far learned laws are from the exact ones: the number that the paper's conclusions ask for."""
+"""Distances of learned laws from the exact laws of the grid world."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Float, PyTree
 
-from umdqn.agents import Agent
+from umdqn.agents.agent import Agent, Learned
 from umdqn.analysis.exact import exact_laws, optimal_actions, optimal_policy
 from umdqn.envs import grid_world as grid
-from umdqn.laws import GaussianMixture, Law, midpoints
-from umdqn.metrics import Wasserstein
+from umdqn.laws.atoms import midpoints
+from umdqn.laws.closed import GaussianMixture
+from umdqn.laws.law import Law
 
-# Wide enough for the tails of the learned laws, fine enough for the narrowest exact ones (0.1).
+# Wide enough for tails of learned laws, fine enough for the narrowest exact laws (0.1).
 _GRID_MARGIN = 1.0
 _GRID_POINTS = 6_001
 _WORST = 0.1
@@ -30,7 +31,7 @@ FIGURE_ACTION = 0
 
 
 class Views(NamedTuple):
-    """What is compared of a law; of many laws, on leading axes [states, actions]."""
+    """The views of laws that are compared, on leading axes [states, actions]."""
 
     cdf: Float[Array, "*laws points"]
     mean: Float[Array, "*laws"]
@@ -39,8 +40,15 @@ class Views(NamedTuple):
     """Mean of the worst tenth."""
 
 
+class LearnedViews(NamedTuple):
+    """The views of learned laws, and what the agent's decision rule makes of them."""
+
+    views: Views
+    scores: Float[Array, "*laws"]
+
+
 class Distances(NamedTuple):
-    """Distances between learned and exact laws, one of each for every state and action."""
+    """Distances between learned and exact laws: arrays [states, actions]."""
 
     w1: np.ndarray
     """Wasserstein-1: `int |F - G| dz`."""
@@ -52,41 +60,43 @@ class Distances(NamedTuple):
     std_error: np.ndarray
     cvar_error: np.ndarray
     """Absolute errors of the mean, the standard deviation, and the mean of the worst tenth."""
-    means: np.ndarray
-    """Learned means."""
+    scores: np.ndarray
+    """What the agent's greedy choice compares."""
 
 
-def distances(agent: Agent, params: PyTree, discount: float) -> Distances:
-    """Distances over all 47 x 4 state-action pairs of the grid world."""
-    # One reward of at most 1, and six deviations of the noise of all steps.
+def distances(agent: Agent, learned: Learned, discount: float) -> Distances:
+    """Return the distances of all 47 x 4 state-action pairs of the grid world."""
+    # One reward of at most 1, plus six standard deviations of the noise of all steps.
     bound = 1.0 + 6 * grid.REWARD_STD / (1 - discount**2) ** 0.5
     low = min(agent.domain.low, -bound) - _GRID_MARGIN
     high = max(agent.domain.high, bound) + _GRID_MARGIN
 
-    def views(law: Law) -> Views:
-        return _views(law, jnp.linspace(low, high, _GRID_POINTS))
+    def views(laws: Law) -> LearnedViews:
+        z = jnp.linspace(low, high, _GRID_POINTS)
+        return LearnedViews(_views(laws, z), agent.scores(laws))
 
-    learned = jax.tree.map(np.asarray, over_all_laws(agent, params, views))
-    return compare(learned, _true_views(discount, low, high), (high - low) / (_GRID_POINTS - 1))
+    found = jax.tree.map(np.asarray, over_all_laws(agent, learned, views))
+    exact = _true_views(discount, low, high)
+    return compare(found.views, exact, (high - low) / (_GRID_POINTS - 1), found.scores)
 
 
-def crossing_rate(agent: Agent, params: PyTree) -> float:
-    """Share of neighbouring quantiles that fall where they should rise, as regression left them.
+def crossing_rate(agent: Agent, learned: Learned) -> float:
+    """Return the share of neighbouring quantiles that are in the wrong order as trained.
 
-    At the law's own fractions, or at 200; 0 where no quantiles are regressed.
+    At the law's own fractions, or at 200; 0 unless the metric trains quantiles.
     """
 
-    def rate(law: Law) -> Array:
-        _, quantiles = law.regressed(midpoints(_CROSSING_FRACTIONS))
+    def rate(law: Any) -> Array:
+        _, quantiles = law.claims(midpoints(_CROSSING_FRACTIONS))
         return jnp.mean(jnp.diff(quantiles) < 0)
 
-    if not isinstance(agent.metric, Wasserstein):
+    if "quantile" not in agent.metric.comparisons() or "quantile" not in agent.representation.gives:
         return 0.0
-    return float(jnp.mean(over_all_laws(agent, params, rate)))
+    return float(jnp.mean(over_all_laws(agent, learned, jax.vmap(rate))))
 
 
-def compare(learned: Views, exact: Views, spacing: float) -> Distances:
-    """Distances of laws whose CDFs are known on an even grid."""
+def compare(learned: Views, exact: Views, spacing: float, scores: np.ndarray) -> Distances:
+    """Return the distances of laws whose CDFs are known on an even grid."""
     gap = np.abs(learned.cdf - exact.cdf)
     return Distances(
         w1=np.trapezoid(gap, dx=spacing, axis=-1),
@@ -95,51 +105,45 @@ def compare(learned: Views, exact: Views, spacing: float) -> Distances:
         mean_error=np.abs(learned.mean - exact.mean),
         std_error=np.abs(learned.std - exact.std),
         cvar_error=np.abs(learned.cvar - exact.cvar),
-        means=np.asarray(learned.mean),
+        scores=scores,
     )
 
 
-def _views(law: Law, z: Float[Array, "points"]) -> Views:
-    return Views(law.cdf(z), law.mean, law.std, law.cvar(_WORST))
+def _views(laws: Law, z: Float[Array, "points"]) -> Views:
+    return Views(laws.cdf(z), laws.mean, laws.std, laws.cvar(_WORST))
 
 
-def over_all_laws(agent: Agent, params: PyTree, view: Callable[[Law], PyTree]) -> PyTree:
-    """A function of every law of the grid world, on axes [states, actions]."""
-    return _for_all_laws(agent, view)(params)
+def over_all_laws(agent: Agent, learned: Learned, view: Callable[[Any], PyTree]) -> PyTree:
+    """Return a function of the laws of all actions, of every state: leading axis [states]."""
+    return _for_all_laws(agent, view)(learned)
 
 
-def optimal_choices(agent: Agent, all_params: Iterable[PyTree], discount: float) -> list[int]:
-    """In how many of the 47 states each of some agents of a kind would act optimally."""
-    means_of = _for_all_laws(agent, lambda law: law.mean)
-    means = [np.asarray(means_of(params)) for params in all_params]
-    return [_count_optimal(mean, discount) for mean in means]
+def optimal_choices(agent: Agent, learned: Iterable[Learned], discount: float) -> list[int]:
+    """Return, for each of several seeds or checkpoints, in how many states it acts optimally."""
+    scores_of = _for_all_laws(agent, agent.scores)
+    scores = [np.asarray(scores_of(one)) for one in learned]
+    return [_count_optimal(each, discount) for each in scores]
 
 
-def _count_optimal(means: np.ndarray, discount: float) -> int:
-    chosen = means.argmax(axis=1)
+def _count_optimal(scores: np.ndarray, discount: float) -> int:
+    """Count the states whose greedy choice has the largest expected return."""
+    chosen = scores.argmax(axis=1)
     return int(optimal_actions(discount)[np.arange(len(chosen)), chosen].sum())
 
 
-def _for_all_laws(agent: Agent, view: Callable[[Law], PyTree]) -> Callable[[PyTree], PyTree]:
+def _for_all_laws(agent: Agent, view: Callable[[Any], PyTree]) -> Callable[[Learned], PyTree]:
+    observations = jnp.asarray(np.array(grid.STATES), jnp.float32)
 
     @jax.jit
-    def run(params: PyTree, observations: Float[Array, "states 2"]) -> PyTree:
-        network = agent.network(params)
+    def run(learned: Learned) -> PyTree:
+        # One state at a time: step functions on a fine grid take much memory.
+        return jax.lax.map(lambda seen: view(agent.laws(learned, seen)), observations)
 
-        def of_state(observation: Float[Array, "2"]) -> PyTree:
-            def of_action(action: Int[Array, ""]) -> PyTree:
-                return view(network.law(observation, action))
-
-            return jax.vmap(of_action)(jnp.arange(agent.spec.num_actions))
-
-        # One state at a time: a step function on a fine grid takes much memory.
-        return jax.lax.map(of_state, observations)
-
-    return lambda params: run(params, jnp.asarray(np.array(grid.STATES), jnp.float32))
+    return run
 
 
 def truth(discount: float) -> list[list[GaussianMixture]]:
-    """The exact laws of an optimal policy, whose episodes end only at the target or the trap."""
+    """Return the exact laws under an optimal policy, without a time limit: [states][actions]."""
     return exact_laws(optimal_policy(discount), discount)
 
 
@@ -153,7 +157,7 @@ def _true_views(discount: float, low: float, high: float) -> Views:
 
 
 def stacked(laws: list[GaussianMixture]) -> GaussianMixture:
-    """Mixtures on a leading axis, those with fewer components filled up with weight 0."""
+    """Stack mixtures on a leading axis; missing components get weight 0."""
     most = max(law.weights.shape[0] for law in laws)
 
     def filled(values: Array, with_: Array | float) -> np.ndarray:
@@ -168,8 +172,8 @@ def stacked(laws: list[GaussianMixture]) -> GaussianMixture:
 
 
 def summarise(distances: Distances, discount: float) -> dict[str, float]:
-    """The numbers of `umdqn accuracy`, for one seed."""
-    greedy = distances.means.argmax(axis=1)
+    """Return the numbers of `umdqn accuracy`, for one seed."""
+    greedy = distances.scores.argmax(axis=1)
     states = np.arange(len(greedy))
     return {
         "w1": float(distances.w1.mean()),
@@ -181,5 +185,5 @@ def summarise(distances: Distances, discount: float) -> dict[str, float]:
         "cvar_error": float(distances.cvar_error.mean()),
         "w1_greedy": float(distances.w1[states, greedy].mean()),
         "w1_figure": float(distances.w1[grid.STATES.index(FIGURE_STATE), FIGURE_ACTION]),
-        "optimal_actions": _count_optimal(distances.means, discount),
+        "optimal_actions": _count_optimal(distances.scores, discount),
     }

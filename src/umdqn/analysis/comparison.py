@@ -1,4 +1,4 @@
-"""Comparison of algorithms from the records of a sweep: tables and aggregates."""
+"""Comparison of algorithms from the records of sweeps: tables and aggregates."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from umdqn.analysis.statistics import (
     mean,
     probability_of_improvement,
 )
-from umdqn.sweeps import axes_of, final
-from umdqn.types import UmdqnError
+from umdqn.errors import UmdqnError
+from umdqn.sweeps.results import axes_of, final
 
 Record = dict[str, Any]
-# One evaluation is a matter of luck where returns go up and down.
+# Final returns are averaged over the last fifth of evaluations: single ones fluctuate.
 _FIFTH = 5
 
 
 def told(found: Estimate, runs: int) -> str:
-    """An estimate in words: one run says nothing of how much runs differ."""
+    """Format an estimate; without the interval if there is one run only."""
     return str(found) if runs > 1 else f"{found.value:.3f}"
 
 
 def summary_table(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
-    """Header and rows: the last evaluations of every point, mean over seeds with its interval."""
+    """Return header and rows: last evaluation of every point, mean over seeds with its interval."""
     axes = axes_of(records)
     points: dict[tuple[str, ...], list[Record]] = {}
     for record in final(records):
@@ -44,7 +44,7 @@ def summary_table(records: Sequence[Record]) -> tuple[list[str], list[list[str]]
 
 
 def final_table(scores: Scores) -> tuple[list[str], list[list[str]]]:
-    """Header and rows: what every algorithm comes to on every task, and how much it loses again."""
+    """Return header and rows: final return, best evaluation and fall, by task and algorithm."""
     rows = []
     for task in scores.tasks:
         for name in (name for name in scores.algorithms if task in scores.raw[name]):
@@ -66,7 +66,7 @@ class Scores(NamedTuple):
     raw: dict[str, dict[str, np.ndarray]]
     """Returns [runs, evaluations] by algorithm and task."""
     longer: dict[str, int]
-    """Where some runs went on after the last step at which all were evaluated: how far."""
+    """Last step of the longest run, for tasks where not all runs are equally long."""
 
     @property
     def algorithms(self) -> list[str]:
@@ -75,14 +75,15 @@ class Scores(NamedTuple):
 
     @property
     def common(self) -> list[str]:
-        """The tasks that every algorithm was tried on: those on which they can be compared."""
+        """The tasks that every algorithm was trained on."""
         return [task for task in self.tasks if all(task in of for of in self.raw.values())]
 
     @property
     def repeated(self) -> list[str]:
-        """Of the common tasks those with several runs of every algorithm; all if there are none.
+        """The common tasks with several runs of every algorithm; all common ones if there are none.
 
-        Statistics take as many runs on each: a task with one would leave but one on all others.
+        Statistics need the same number of runs on each task: a task with one run would reduce all
+        others to one.
         """
         several = [
             task for task in self.common if all(len(of[task]) > 1 for of in self.raw.values())
@@ -90,14 +91,14 @@ class Scores(NamedTuple):
         return several or self.common
 
     def final(self, algorithm: str, task: str) -> np.ndarray:
-        """What every run has come to: the mean over the last fifth of its evaluations."""
+        """Return the mean over the last fifth of evaluations, per run."""
         returns = self.raw[algorithm][task]
         return returns[:, -max(returns.shape[1] // _FIFTH, 1) :].mean(axis=1)
 
     def fall(self, algorithm: str, task: str) -> float:
-        """How far runs are below their best so far, on average over the second half of training.
+        """Return the mean distance below the best return so far, over the second half of training.
 
-        As a share of the range of all evaluations on the task: 0 means that nothing is lost again.
+        As a share of the range of all evaluations on the task: 0 if returns never drop.
         """
         returns = self.raw[algorithm][task]
         lost = np.maximum.accumulate(returns, axis=1) - returns
@@ -105,33 +106,33 @@ class Scores(NamedTuple):
         return float(lost[:, returns.shape[1] // 2 :].mean() / max(np.ptp(everything), 1e-12))
 
     def best(self, algorithm: str, task: str) -> tuple[float, int]:
-        """The best evaluation of all runs together, and its step: the first on a tie."""
+        """Return the best mean over runs of an evaluation, and its step; the first on a tie."""
         means = self.raw[algorithm][task].mean(axis=0)
         return float(means.max()), int(self.steps[task][means.argmax()])
 
     @property
     def uneven(self) -> bool:
-        """Whether an algorithm has more runs on some of the repeated tasks than on others."""
+        """Whether an algorithm has different numbers of runs on the repeated tasks."""
         counts = [{len(of[task]) for task in self.repeated} for of in self.raw.values()]
         return any(len(of) > 1 for of in counts)
 
     def bounds(self, task: str) -> tuple[float, float]:
-        """Returns that count as 0 and as 1: the worst and the best final one of any run.
+        """Return the returns that are normalised to 0 and 1: worst and best final one of any run.
 
-        Where all runs end alike, all are best.
+        If all final returns are equal, all count as 1.
         """
         ends = np.concatenate([self.final(name, task) for name in self.algorithms])
         low, high = float(ends.min()), float(ends.max())
         return low if high > low else high - 1.0, high
 
     def normalised(self, algorithm: str) -> np.ndarray:
-        """Final scores [runs, tasks] on the repeated tasks: as many runs as all of them have."""
+        """Return normalised final returns [runs, tasks] on the repeated tasks."""
         return self._on_repeated(algorithm, lambda task: self.final(algorithm, task))
 
     def along(self, algorithm: str, shares: np.ndarray) -> np.ndarray:
-        """Scores [runs, tasks, shares] when some share of training was done, on the same scale.
+        """Return normalised returns [runs, tasks, shares] after given shares of training.
 
-        Each is that of the last evaluation up to then; of the first, where there was none yet.
+        Each is that of the last evaluation up to then, or of the first if there is none yet.
         """
 
         def so_far(task: str) -> np.ndarray:
@@ -142,7 +143,7 @@ class Scores(NamedTuple):
         return self._on_repeated(algorithm, so_far)
 
     def _on_repeated(self, algorithm: str, of: Callable[[str], np.ndarray]) -> np.ndarray:
-        """Returns [runs, ...] of each repeated task as scores: as many runs as all of them have."""
+        """Normalise returns [runs, ...] of the repeated tasks, with equally many runs of each."""
         runs = min(len(self.raw[algorithm][task]) for task in self.repeated)
         columns = []
         for task in self.repeated:
@@ -151,7 +152,7 @@ class Scores(NamedTuple):
         return np.stack(columns, axis=1)
 
     def aggregates(self) -> dict[str, dict[str, Estimate]]:
-        """Every statistic of every algorithm."""
+        """Return every statistic of every algorithm."""
         return {
             algorithm: {
                 name: estimate(self.normalised(algorithm), statistic)
@@ -163,18 +164,18 @@ class Scores(NamedTuple):
     def improvements(
         self, ours: Sequence[str], others: Sequence[str]
     ) -> dict[tuple[str, str], Estimate]:
-        """How probably one algorithm beats another on a random task, for pairs of two groups."""
+        """Return probabilities of improvement for all pairs of two groups of algorithms."""
         found: dict[tuple[str, str], Estimate] = {}
         for first, second in itertools.product(ours, others):
             known = {first, second} <= set(self.algorithms) and first != second
-            # The other way round, a pair says the same.
+            # The reverse pair has the complementary probability.
             if known and (second, first) not in found:
                 scores = self.normalised(first), self.normalised(second)
                 found[first, second] = probability_of_improvement(*scores)
         return found
 
     def ranks(self) -> dict[str, dict[str, int]]:
-        """Places of the algorithms on every task by mean final return; equals share the better."""
+        """Return ranks on every task by mean final return; ties get the better rank."""
         means = {
             task: {name: self.final(name, task).mean() for name in self.algorithms}
             for task in self.repeated
@@ -189,10 +190,10 @@ class Scores(NamedTuple):
 
 
 def scores_of(records: Sequence[Record]) -> Scores:
-    """The returns of all evaluations, by algorithm and task.
+    """Return the returns of all evaluations, by algorithm and task.
 
-    Where other axes than environment and agent vary on one environment, their values belong to the
-    algorithm's name.
+    Axes other than environment and agent become part of the algorithm's name if they vary on one
+    environment.
     """
     envs = {record["env"] for record in records}
     varied = [

@@ -12,17 +12,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from umdqn.envs import grid_world as grid
-from umdqn.laws import GaussianMixture
+from umdqn.laws.closed import GaussianMixture
 
 Policy = np.ndarray
-"""Probabilities of actions, one row a state, in the order of `grid_world.STATES`."""
+"""Probabilities of actions: one row per state, in the order of `grid_world.STATES`."""
 
-# What is discounted by less than this, or closer than this, does not count.
+# Discount factors and differences of values below this count as zero.
 _NEGLIGIBLE = 1e-9
 
 
 def _model() -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities of the next state [S, A, S], and of ending at the trap or target [S, A, 2]."""
+    """Return probabilities of the next state [S, A, S], and of trap and target [S, A, 2]."""
     index = {state: i for i, state in enumerate(grid.STATES)}
     shape = (len(grid.STATES), len(grid.ACTIONS))
     moves, ends = np.zeros((*shape, len(grid.STATES))), np.zeros((*shape, 2))
@@ -37,7 +37,7 @@ def _model() -> tuple[np.ndarray, np.ndarray]:
 
 
 def optimal_values(discount: float = grid.DISCOUNT) -> np.ndarray:
-    """Expected returns Q*(s, a) without a time limit, by value iteration to float precision."""
+    """Return Q*(s, a) without a time limit, by value iteration to float precision."""
     moves, ends = _model()
     rewards = ends @ np.array([-1.0, 1.0])
     values = np.zeros_like(rewards)
@@ -50,23 +50,23 @@ def optimal_values(discount: float = grid.DISCOUNT) -> np.ndarray:
 
 
 def optimal_actions(discount: float = grid.DISCOUNT) -> np.ndarray:
-    """Which actions are optimal in each state [S, A]; several on a tie."""
+    """Return which actions are optimal in each state [S, A]; several on a tie."""
     values = optimal_values(discount)
     return values >= values.max(axis=1, keepdims=True) - _NEGLIGIBLE
 
 
 def optimal_policy(discount: float = grid.DISCOUNT) -> Policy:
-    """An optimal policy: the first of the optimal actions."""
+    """Return an optimal policy: the first of the optimal actions."""
     return np.eye(len(grid.ACTIONS))[optimal_actions(discount).argmax(axis=1)]
 
 
 def exact_laws(
     policy: Policy, discount: float = grid.DISCOUNT, time_limit: int | None = None
 ) -> list[list[GaussianMixture]]:
-    """The law of the return of every state and action, `policy` being followed afterwards.
+    """Return the law of the return of every state and action, followed by `policy`.
 
-    With `time_limit` the episode is cut after that many steps from the state; without it, it goes
-    on until it terminates.
+    With `time_limit`, episodes are truncated after that many steps; without it, they run until
+    they terminate.
     """
     moves, ends = _model()
     horizon = time_limit or _horizon(discount)
@@ -90,7 +90,7 @@ def exact_laws(
 
 
 def _horizon(discount: float) -> int:
-    """Steps after which rewards are negligible."""
+    """Return the number of steps after which rewards are negligible."""
     return 1 + math.ceil(math.log(_NEGLIGIBLE) / math.log(discount)) if discount > 0 else 1
 
 
@@ -102,7 +102,7 @@ def _law(
     variances: np.ndarray,
     discount: float,
 ) -> GaussianMixture:
-    """The mixture of one state-action pair, its first step already propagated."""
+    """Return the mixture of one state-action pair, given the result of its first step."""
     weights, means, stds = [], [], []
     for step, variance in enumerate(variances):
         if step > 0:
@@ -110,7 +110,7 @@ def _law(
         weights += list(ended)
         means += [-(discount**step), discount**step]
         stds += [np.sqrt(variance)] * 2
-    # What has not ended by the horizon has collected noise only.
+    # Episodes that have not ended by the horizon have received noise only.
     weights, means, stds = [*weights, occupied.sum()], [*means, 0.0], [*stds, stds[-1]]
     kept = np.array(weights) > 0
     return GaussianMixture(

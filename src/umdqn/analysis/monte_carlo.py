@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
-from umdqn.envs import Environment
-from umdqn.types import Key
+from umdqn.envs.environment import Environment
+from umdqn.specs import Key
 
 
 def monte_carlo_returns(
@@ -22,7 +22,7 @@ def monte_carlo_returns(
     horizon: int,
     key: Key,
 ) -> Float[Array, "episodes"]:
-    """Discounted returns of `action` in `state`, then `policy`, for at most `horizon` steps."""
+    """Return discounted returns of `action` in `state`, then `policy`, up to `horizon` steps."""
 
     def episode(key: Key) -> Float[Array, ""]:
         def step(

@@ -1,42 +1,44 @@
-"""Where realised returns fall in the laws that foretold them: probability integral transforms."""
+"""Probability integral transforms (PITs): realised returns mapped through predicted CDFs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
+from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from umdqn.envs import Environment, HostEnv
-from umdqn.types import Key
+from umdqn.envs.environment import Environment
+from umdqn.envs.hosted import HostEnv
+from umdqn.loops.episodes import Act, trajectory
+from umdqn.loops.host_episodes import play_hosted
+from umdqn.specs import Key
 
-# What a time limit cuts off must weigh less than this.
+# Rewards that a time limit cuts off must be discounted by less than this.
 _NEGLIGIBLE = 1e-3
 _BATCH = 256
 
 Cdf = Callable[[Shaped[Array, "..."], Int[Array, ""], Float[Array, ""]], Float[Array, ""]]
-"""Probability of a return of at most z, from an observation, an action and z."""
+"""Maps an observation, an action and z to the probability of a return of at most z."""
 
 
 class Pits(NamedTuple):
-    """Transforms of realised returns, one a step, and which steps count."""
+    """Transforms of realised returns, one per step, and which steps count."""
 
     values: Float[np.ndarray, "episodes steps"]
     valid: Bool[np.ndarray, "episodes steps"]
 
 
 def usable_steps(discount: float, time_limit: int | None) -> int | None:
-    """Steps of an episode after which what the time limit cuts off is negligible; at least one.
+    """Return how many steps of an episode have returns that a time limit hardly changes.
 
-    All of them, said as None, where there is no limit.
-
-    Steps are left out by their number alone: choosing by how an episode ended would distort the
-    returns. Where even the first step's return is cut, `cut_weight` in the report says how much
-    the part that is missing weighs.
+    At least one; None, for all, if there is no limit. Steps are excluded by their number alone:
+    selecting by how an episode ended would bias the returns. If even the first step's return is
+    cut, `cut_weight` in the report gives the discount of the missing part.
     """
     if time_limit is None:
         return None
@@ -46,7 +48,7 @@ def usable_steps(discount: float, time_limit: int | None) -> int | None:
 
 def realised_pits(
     env: Environment,
-    act: Callable[[Shaped[Array, "..."]], Int[Array, ""]],
+    act: Act,
     cdf: Cdf,
     discount: float,
     episodes: int,
@@ -57,29 +59,15 @@ def realised_pits(
     steps = usable_steps(discount, limit) or limit
 
     def episode(key: Key) -> tuple[Array, Array]:
-        reset_key, run_key = jax.random.split(key)
-
-        def step(
-            carry: tuple[PyTree, Bool[Array, ""]], elapsed: Int[Array, ""]
-        ) -> tuple[tuple[PyTree, Bool[Array, ""]], tuple[Array, ...]]:
-            state, running = carry
-            observation = env.observe(state)
-            action = act(observation)
-            state, outcome = env.step(state, action, jax.random.fold_in(run_key, elapsed))
-            reward = jnp.where(running, outcome.reward, 0.0)
-            seen = (observation, action, reward, running)
-            return (state, running & ~outcome.terminated), seen
-
-        start = (env.reset(reset_key), jnp.bool_(True))
-        _, (observations, actions, rewards, running) = jax.lax.scan(step, start, jnp.arange(limit))
+        played = trajectory(env, act, key)
 
         def back(total: Float[Array, ""], reward: Float[Array, ""]) -> tuple[Array, Array]:
             total = reward + discount * total
             return total, total
 
-        _, returns = jax.lax.scan(back, jnp.float32(0), rewards, reverse=True)
-        values = jax.vmap(cdf)(observations[:steps], actions[:steps], returns[:steps])
-        return values, running[:steps]
+        _, returns = jax.lax.scan(back, jnp.float32(0), played.rewards, reverse=True)
+        usable = (played.observations[:steps], played.actions[:steps], returns[:steps])
+        return jax.vmap(cdf)(*usable), played.running[:steps]
 
     @jax.jit
     def play(keys: Key) -> tuple[Array, Array]:
@@ -91,37 +79,26 @@ def realised_pits(
 
 def hosted_pits(
     env: HostEnv,
-    act: Callable[[np.ndarray], np.ndarray],
-    cdfs: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
+    act: Callable[[np.ndarray], Any],
+    cdfs: Callable[[Any, Any, Any], Any],
     discount: float,
     episodes: int,
     seed: int,
     limit: int,
 ) -> tuple[Pits, int | None]:
-    """The same for an environment that runs in Python, and after how many steps it cut episodes.
+    """Do the same in an environment that runs in Python; also return where episodes were cut.
 
-    `act` and `cdfs` take batches. Episodes longer than `limit` are given up, which cuts them too.
+    `act` and `cdfs` take batches. Episodes are given up after `limit` steps, which cuts them too.
     """
     values: list[np.ndarray] = []
     cut = env.spec.time_limit
-    observation = env.reset(seed)
-    while len(values) < episodes:
-        seen, chosen, rewards = [], [], []
-        while True:
-            actions = np.asarray(act(observation))
-            step = env.step(actions)
-            seen.append(observation[0])
-            chosen.append(actions[0])
-            rewards.append(_clipped(env, step.reward[0]))
-            observation = step.following
-            if step.terminated[0] or step.truncated[0]:
-                break
-            if len(rewards) >= limit:
-                observation = env.restart(0)[None]
-                break
-        if not step.terminated[0]:
-            cut = min(cut or len(rewards), len(rewards))
-        values.append(_in_batches(cdfs, seen, np.array(chosen), _returns(rewards, discount)))
+    for episode in islice(play_hosted(env, act, seed, limit), episodes):
+        length = len(episode.rewards)
+        if not episode.terminated:
+            cut = min(cut or length, length)
+        returns = _returns(_clipped(env, episode.rewards), discount)
+        chosen = np.array(episode.actions, np.int32)
+        values.append(_in_batches(cdfs, episode.observations, chosen, returns))
     steps = usable_steps(discount, cut) or max(map(len, values))
     padded, valid = np.zeros((episodes, steps), np.float32), np.zeros((episodes, steps), bool)
     for row, episode in enumerate(values):
@@ -130,28 +107,28 @@ def hosted_pits(
     return Pits(padded, valid), cut
 
 
-def _clipped(env: HostEnv, reward: float) -> float:
-    """Laws are about the rewards that learning sees."""
+def _clipped(env: HostEnv, rewards: list[float]) -> np.ndarray:
+    """Clip rewards as learning does: laws are laws of the sum of clipped rewards."""
     clip = env.spec.reward_clip
-    return float(reward if clip is None else np.clip(reward, -clip, clip))
+    return np.asarray(rewards) if clip is None else np.clip(rewards, -clip, clip)
 
 
-def _returns(rewards: list[float], discount: float) -> np.ndarray:
-    """Discounted sums from every step on."""
+def _returns(rewards: np.ndarray, discount: float) -> np.ndarray:
+    """Return the discounted sum of rewards from every step on."""
     totals, total = [], 0.0
-    for reward in reversed(rewards):
+    for reward in rewards[::-1].tolist():
         total = reward + discount * total
         totals.append(total)
     return np.array(totals[::-1], np.float32)
 
 
 def _in_batches(
-    cdfs: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
+    cdfs: Callable[[Any, Any, Any], Any],
     seen: list[np.ndarray],
     chosen: np.ndarray,
     returns: np.ndarray,
 ) -> np.ndarray:
-    """Transforms in batches of one size, so that few programs compile."""
+    """Transform returns in batches of one size, so that one program compiles."""
     done = []
     for begin in range(0, len(seen), _BATCH):
         rows = np.arange(begin, min(begin + _BATCH, len(seen)))

@@ -1,7 +1,7 @@
-"""Statistics over few runs: what can be said of algorithms from a handful of seeds.
+"""Statistics over few runs, with bootstrap intervals.
 
 Definitions of Agarwal et al., "Deep reinforcement learning at the edge of the statistical
-precipice" (2021). Scores are arrays [runs, tasks], normalised where tasks are put together.
+precipice" (2021). Scores are arrays [runs, tasks], normalised where tasks are combined.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from umdqn.types import UmdqnError, check
+from umdqn.errors import UmdqnError, check
 
 REPETITIONS = 2_000
 LEVEL = 0.95
@@ -19,7 +19,7 @@ _TRIMMED = 0.25
 _AT_ONCE = 50
 
 Statistic = Callable[[np.ndarray], np.ndarray]
-"""A number of scores on the last two axes, [..., runs, tasks]."""
+"""Maps scores [..., runs, tasks] to numbers [...]."""
 
 
 class Estimate(NamedTuple):
@@ -51,7 +51,7 @@ def iqm(scores: np.ndarray) -> np.ndarray:
 
 
 def optimality_gap(scores: np.ndarray, optimum: float = 1.0) -> np.ndarray:
-    """How far runs stay below an optimum, on average; what is above it does not count."""
+    """Mean distance below an optimum; scores above it count as the optimum."""
     return optimum - np.minimum(scores, optimum).mean(axis=(-2, -1))
 
 
@@ -72,7 +72,7 @@ def _checked(scores: np.ndarray) -> np.ndarray:
 
 
 def resampled(scores: np.ndarray, repetitions: int, rng: np.random.Generator) -> np.ndarray:
-    """Runs drawn again with replacement, task by task: [repetitions, runs, tasks]."""
+    """Draw runs with replacement, separately for each task: [repetitions, runs, tasks]."""
     runs, tasks = scores.shape
     drawn = rng.integers(runs, size=(repetitions, runs, tasks))
     return scores[drawn, np.arange(tasks)]
@@ -85,7 +85,7 @@ def estimate(
     level: float = LEVEL,
     seed: int = 0,
 ) -> Estimate:
-    """A statistic with its stratified bootstrap interval (percentiles)."""
+    """Return a statistic with its stratified bootstrap interval (percentiles)."""
     scores = _checked(scores)
     values = statistic(resampled(scores, repetitions, np.random.default_rng(seed)))
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
@@ -93,7 +93,7 @@ def estimate(
 
 
 def performance_profile(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """Share of all runs of all tasks whose score is above each threshold."""
+    """Return the share of all runs of all tasks with a score above each threshold."""
     pooled = np.asarray(scores)[..., None] > thresholds
     return pooled.mean(axis=(-3, -2))
 
@@ -101,7 +101,7 @@ def performance_profile(scores: np.ndarray, thresholds: np.ndarray) -> np.ndarra
 def profile_band(
     scores: np.ndarray, thresholds: np.ndarray, repetitions: int = REPETITIONS, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Pointwise bootstrap interval of a performance profile."""
+    """Return the pointwise bootstrap interval of a performance profile."""
     again = resampled(_checked(scores), repetitions, np.random.default_rng(seed))
     profiles = performance_profile(again, thresholds)
     low, high = np.quantile(profiles, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
@@ -118,13 +118,13 @@ def _improvement(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 def probability_of_improvement(
     first: np.ndarray, second: np.ndarray, repetitions: int = REPETITIONS, seed: int = 0
 ) -> Estimate:
-    """Probability that the first algorithm does better on a random task; ties count half."""
+    """Return how probably the first algorithm is better on a random task; ties count half."""
     first, second = _checked(first), _checked(second)
     same = first.shape[1] == second.shape[1]
     check(same, "scores", (first.shape, second.shape), "the same tasks for both")
     rng = np.random.default_rng(seed)
     again = [resampled(scores, repetitions, rng) for scores in (first, second)]
-    # Every pair of runs of a few repetitions at a time: all at once would not fit in memory.
+    # All pairs of runs of a few repetitions at a time, to bound memory.
     pieces = [np.array_split(scores, -(-repetitions // _AT_ONCE)) for scores in again]
     values = np.concatenate([_improvement(*pair) for pair in zip(*pieces, strict=True)])
     low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
@@ -141,7 +141,7 @@ class Curve(NamedTuple):
 
 
 def moving_average(values: np.ndarray, window: int) -> np.ndarray:
-    """Mean of the last `window` values along the last axis; of fewer at the start."""
+    """Return the mean of the last `window` values along the last axis; of fewer at the start."""
     check(window >= 1, "window", window, "at least 1")
     sums = np.cumsum(np.concatenate([np.zeros_like(values[..., :1]), values], axis=-1), axis=-1)
     stops = np.arange(1, values.shape[-1] + 1)
@@ -157,7 +157,7 @@ def sample_efficiency(
     repetitions: int = REPETITIONS,
     seed: int = 0,
 ) -> Curve:
-    """A statistic of scores [runs, tasks, steps] at every step, smoothed, with its interval."""
+    """Return a statistic of scores [runs, tasks, steps] at every step, smoothed, with its band."""
     smooth = moving_average(np.asarray(scores, np.float64), window)
     estimates = [
         estimate(smooth[..., i], statistic, repetitions, seed=seed) for i in range(smooth.shape[-1])

@@ -24,6 +24,7 @@ def _add_study(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
 
 
 def _add_sweep(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
+    parser.usage = "%(prog)s [FILE] --out OUT [OPTION ...]"
     parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="TOML, or use options")
     parser.add_argument("--env", nargs="+", help="environments")
     parser.add_argument("--agent", nargs="+", help="agents")

@@ -67,8 +67,8 @@ def add_fields(
     """Add an option for every field of the configuration, grouped by part."""
     shown = parser.add_argument_group(
         "configuration",
-        "Defaults are those of the classes; the algorithm and the preset override some of them, and\n"
-        "options override both. The manifest of a run holds the final values.",
+        "Defaults shown here are those of the classes. The algorithm and the preset override some\n"
+        "of them, options override both, and the manifest of a run holds the final values.",
     )
     config = describe(_CONFIG)
     for field in config.fields:
@@ -116,11 +116,16 @@ def _add_part(
             if field.name == name
         }
         types = {field.type for field in owners.values()}
-        _add(group, f"{kind}.{name}", types.pop() if len(types) == 1 else "VALUE", _merged(owners))
+        text = _merged(owners, everywhere=len(owners) == len(members) > 1)
+        _add(group, f"{kind}.{name}", types.pop() if len(types) == 1 else "VALUE", text)
 
 
-def _merged(owners: dict[str, FieldHelp]) -> str:
+def _merged(owners: dict[str, FieldHelp], everywhere: bool) -> str:
     """Return the help of a field that several parts have, each text once with its parts."""
+    same = {(field.text, _default(field)) for field in owners.values()}
+    if everywhere and len(same) == 1:
+        text, default = same.pop()
+        return _text(text, ["all", default])
     texts: dict[str, list[str]] = {}
     for owner, field in owners.items():
         note = ", ".join(filter(None, [owner, _default(field)]))
@@ -135,11 +140,16 @@ def _text(text: str, notes: Sequence[str]) -> str:
 
 
 def _default(field: FieldHelp) -> str:
+    """Return the default as a user would type it, or "" if there is none to show."""
     written = field.default
-    if not written or written.endswith(")") and not written.startswith("("):
-        # None, or a call whose value is not known without importing it.
+    if written in ("", "''") or (written.endswith(")") and not written.startswith("(")):
+        # The value of a call is not known without importing it.
         return ""
-    return "default " + written.strip("()").replace("_", "").replace("'", "").rstrip(",")
+    if written in ("True", "False", "None"):
+        return f"default {written.lower()}"
+    if field.type in ("int", "float"):
+        return f"default {written.replace('_', '')}"
+    return "default " + written.strip("()'").replace("'", "").replace(", ", ",").rstrip(",")
 
 
 def _add(group: argparse._ArgumentGroup, path: str, kind: str, text: str) -> None:

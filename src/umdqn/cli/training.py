@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 def _add_train(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
+    parser.usage = "%(prog)s [ENV] [AGENT] [OPTION ...]"
     parser.add_argument("env", nargs="?", metavar="ENV", help="environment (default grid-world)")
     parser.add_argument("agent", nargs="?", metavar="AGENT", help="algorithm (default umdqn-c)")
     parser.add_argument("--preset", help="table of hyperparameters: paper (default) or tuned")
@@ -74,16 +75,13 @@ def _resume(options: argparse.Namespace, overrides: dict[str, Any]) -> None:
 
 def _choose_cores(config: Config) -> None:
     """Choose the CPU devices of JAX before it starts: one for one seed, else one per core."""
-    import jax
-
     from umdqn.loops.machine import keep_compiled_programs, use_all_cores, use_one_core
     from umdqn.runs.build import is_compiled
 
     keep_compiled_programs()
     if config.seeds == 1 and is_compiled(config):
+        # Starts JAX, so that the `use_all_cores` of `train_config` has no effect.
         use_one_core()
-        # Starts JAX: a later `use_all_cores` then has no effect.
-        jax.devices()
     else:
         use_all_cores()
 

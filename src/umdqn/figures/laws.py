@@ -1,58 +1,55 @@
-"""Figures."""
+"""Figures of laws: density, distribution function and quantile function of every action."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
-import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from umdqn.laws import Law
-from umdqn.types import UmdqnError
+from umdqn.analysis.accuracy import FIGURE_STATE, truth
+from umdqn.analysis.reports import EXACT_ENV
+from umdqn.envs.grid_world import STATES, parse_state
+from umdqn.errors import UmdqnError, check
+from umdqn.figures.style import COLOURS, RETURN, panels, save_figure
+from umdqn.laws.law import Law
+from umdqn.runs.run import Run
+from umdqn.runs.values import read_number
 
-# Okabe and Ito's palette, readable by colour-blind people.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+Laws = Law | Sequence[Law]
+"""The laws of all actions in a state."""
 
 _POINTS = 801
 _FRACTIONS = np.linspace(0.002, 0.998, 499)
 
-_RETURN = "return (sum of discounted rewards)"
 _PANELS = (
-    ("PDF", _RETURN, "probability density"),
-    ("CDF", _RETURN, "cumulative probability"),
-    ("QF", "quantile fraction", _RETURN),
+    ("PDF", RETURN, "probability density"),
+    ("CDF", RETURN, "cumulative probability"),
+    ("QF", "quantile fraction", RETURN),
 )
 
 
 def laws_figure(
-    learned: Mapping[str, Sequence[Sequence[Law]]],
-    exact: Sequence[Law] | None,
+    learned: Mapping[str, Sequence[Laws]],
+    exact: Laws | None,
     actions: Sequence[str],
     title: str,
 ) -> Figure:
-    """PDF, CDF and QF of every action: learned plain, exact dotted, as in the paper's figure.
+    """Draw PDF, CDF and QF of every action: learned plain, exact dotted, as in the paper's figure.
 
-    `learned` holds, by the name of a row, the laws of all actions, once a seed. Lines are the
-    median over seeds and bands the range over them.
+    `learned` maps the name of a row to the laws of all actions, once per seed. Lines are the median
+    over seeds and bands the range over them.
     """
     count = len(learned)
     every = [law for row in learned.values() for laws in row for law in laws]
-    z = jnp.linspace(*_range(list(exact or every)), _POINTS)
+    z = jnp.linspace(*_range(every if exact is None else list(exact)), _POINTS)
     size = (13, 1.2 + 3.2 * count)
-    figure, axes = plt.subplots(
-        count, 3, figsize=size, constrained_layout=True, sharex="col", squeeze=False
-    )
+    figure, axes = panels(count, 3, size, sharex="col")
     for (name, row), row_axes in zip(learned.items(), axes, strict=True):
         _draw_row(row_axes, row, exact, actions, z)
         if count > 1:
@@ -68,12 +65,12 @@ def laws_figure(
 
 def _draw_row(
     axes: Sequence[Axes],
-    learned: Sequence[Sequence[Law]],
-    exact: Sequence[Law] | None,
+    learned: Sequence[Laws],
+    exact: Laws | None,
     actions: Sequence[str],
     z: jax.Array,
 ) -> None:
-    """The three panels of one set of laws."""
+    """Draw the three panels of one set of laws."""
     points = (np.asarray(z), np.asarray(z), _FRACTIONS)
     for action, name in enumerate(actions):
         colour = COLOURS[action % len(COLOURS)]
@@ -83,42 +80,14 @@ def _draw_row(
             axis.plot(x, np.median(values, axis=0), color=colour, linewidth=1.6, label=name)
             if len(curves) > 1:
                 axis.fill_between(x, *_extent(values), color=colour, alpha=0.2, linewidth=0)
-            if exact:
+            if exact is not None:
                 axis.plot(x, _views(exact[action], z)[panel], color=colour, linestyle=":")
     for axis, (_, _, ylabel) in zip(axes, _PANELS, strict=True):
         axis.set_ylabel(ylabel)
         axis.grid(alpha=0.25)
-    _limit_density(axes[0], exact or learned[0], z)
-    # A law whose tail runs off would flatten all others.
+    _limit_density(axes[0], learned[0] if exact is None else exact, z)
+    # A law with a long tail would flatten all others.
     axes[2].set_ylim(float(z[0]), float(z[-1]))
-
-
-def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure in the format of its suffix."""
-    formats = figure.canvas.get_supported_filetypes()
-    if path.suffix.lstrip(".") not in formats:
-        known = ", ".join(sorted(formats))
-        raise UmdqnError(f"--out {path}: unknown picture format {path.suffix!r}; known: {known}")
-    try:
-        with whole_picture(path) as partial:
-            figure.savefig(partial, dpi=130)
-    finally:
-        plt.close(figure)
-
-
-@contextlib.contextmanager
-def whole_picture(path: Path) -> Iterator[Path]:
-    """Where to write a picture that appears under its name only when it is whole."""
-    partial = path.with_name(f".{path.stem}.partial{path.suffix}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield partial
-        partial.replace(path)
-    except OSError as error:
-        raise UmdqnError(f"--out {path}: cannot write: {error.strerror or error}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
 
 
 def _views(law: Law, z: jax.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -136,7 +105,7 @@ def _extent(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _range(laws: Sequence[Law]) -> tuple[float, float]:
-    """Where the laws have their mass, with a margin."""
+    """Return an interval with most of the mass of the laws, and a margin."""
     ends = np.array([np.asarray(law.quantile(jnp.asarray([0.003, 0.997]))) for law in laws])
     low, high = np.median(ends[:, 0]), np.median(ends[:, 1])
     low, high = min(low, np.percentile(ends[:, 0], 10)), max(high, np.percentile(ends[:, 1], 90))
@@ -144,8 +113,8 @@ def _range(laws: Sequence[Law]) -> tuple[float, float]:
     return float(low - margin), float(high + margin)
 
 
-def _limit_density(axis: Axes, laws: Sequence[Law], z: jax.Array) -> None:
-    """Keep a spike of one law from flattening all others."""
+def _limit_density(axis: Axes, laws: Laws, z: jax.Array) -> None:
+    """Limit the axis, so that a spike of one law does not flatten all others."""
     peaks = [float(np.max(_views(law, z)[0])) for law in laws]
     axis.set_ylim(0, 1.6 * max(peaks))
 
@@ -160,3 +129,43 @@ def _legend(figure: Figure, actions: Sequence[str], exact: bool, seeds: int) -> 
     if exact:
         handles.append(Line2D([], [], color="grey", linestyle=":", label="exact"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
+
+
+def figure_state_laws(runs: Mapping[str, Sequence[Run]], subtitle: str) -> Figure:
+    """Draw the laws in the state of the paper's figure: a row per name, all seeds of its runs."""
+    first = next(iter(runs.values()))[0]
+    exact = truth(first.config.discount)[STATES.index(FIGURE_STATE)]
+    rows = {
+        name: [run.law(FIGURE_STATE, seed) for run in of_name for seed in run.seeds]
+        for name, of_name in runs.items()
+    }
+    title = f"Laws of the return at {FIGURE_STATE}, {subtitle}"
+    return laws_figure(rows, exact, first.spec.action_names, title)
+
+
+def draw_laws(run: Run, state: str, out: Path) -> None:
+    """Draw the laws of all actions in a state, with the exact laws where they are known."""
+    exact: Laws | None = None
+    seen: tuple[float, ...]
+    if run.config.env == EXACT_ENV:
+        seen = position = parse_state(state)
+        exact = truth(run.config.discount)[STATES.index(position)]
+    else:
+        seen = _parse_observation(run, state)
+    learned = [run.law(seen, seed) for seed in run.seeds]
+    title = f"{run.config.label} on {run.config.env}, state {seen}, {run.age}"
+    rows = {run.config.label: learned}
+    save_figure(laws_figure(rows, exact, run.agent.spec.action_names, title), out)
+
+
+def _parse_observation(run: Run, text: str) -> tuple[float, ...]:
+    """Read an observation from text such as `0,0,0.1,0`."""
+    shape = run.spec.observation.shape
+    if len(shape) != 1:
+        raise UmdqnError(
+            f"state {text!r}: {run.config.env} observes pictures; umdqn watch draws their laws"
+        )
+    values = tuple(read_number("state", float, part) for part in text.split(","))
+    allowed = f"{shape[0]} numbers with commas between them"
+    check(len(values) == shape[0], "state", text, allowed)
+    return values

@@ -1,22 +1,27 @@
-"""An episode as people watch it: the picture, and beside it the laws of all actions."""
+"""Animations of an episode: the rendered environment, and the laws of all actions beside it."""
 
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import matplotlib.pyplot as plt
 import numpy as np
-from jaxtyping import Array, Float, PyTree, Shaped
+from jaxtyping import Array, Float, Shaped
 from matplotlib.animation import PillowWriter
+from matplotlib.axes import Axes
 
-from umdqn.agents import Agent
-from umdqn.analysis.figures import COLOURS, whole_picture
-from umdqn.runs import Run
-from umdqn.types import UmdqnError, check_count
+from umdqn.agents.agent import Agent, Learned
+from umdqn.envs.hosted import HostEnv
+from umdqn.errors import UmdqnError, check_count
+from umdqn.figures.style import COLOURS, RETURN, panels, whole_picture
+from umdqn.loops.host_episodes import play_hosted
+from umdqn.runs.build import environment
+from umdqn.runs.run import Run
+from umdqn.specs import AnyArray
 
 SUFFIXES = (".gif", ".webp")
 _POINTS = 201
@@ -27,103 +32,115 @@ _FRAMES_PER_SECOND = 12
 class Scene(NamedTuple):
     """One step of an episode."""
 
+    number: int
     picture: np.ndarray | None
     densities: np.ndarray
     """Of all actions, on a grid over the domain."""
-    means: np.ndarray
-    action: int
-    total: float
-    """Undiscounted return before the step; after it, where it was the last."""
+    scores: np.ndarray
+    """What the greedy choice compares."""
+
+
+class Camera:
+    """Records scenes of an episode, fewer per step the longer it is; always the last one."""
+
+    def __init__(self, env: HostEnv, agent: Agent, learned: Learned):
+        self._env, self._agent, self._learned = env, agent, learned
+        self._count, self._every = 0, 1
+        self._kept: list[Scene] = []
+        self._last: Scene | None = None
+
+    def record(self, observation: np.ndarray) -> None:
+        """Record the scene before a step."""
+        densities, scores = _views(self._agent, self._learned, observation)
+        picture = self._env.render()
+        self._last = Scene(self._count, picture, np.asarray(densities), np.asarray(scores))
+        if self._count % self._every == 0:
+            self._kept.append(self._last)
+        if len(self._kept) > _MOST_FRAMES:
+            self._kept, self._every = self._kept[::2], 2 * self._every
+        self._count += 1
+
+    @property
+    def scenes(self) -> list[Scene]:
+        """The recorded scenes."""
+        assert self._last is not None
+        ends = self._kept[-1].number == self._last.number
+        return self._kept if ends else [*self._kept, self._last]
 
 
 def watch(run: Run, out: Path, seed: int | None = None, steps: int = 1_000) -> int:
-    """Play an episode with a run's greedy policy and write it as an animation; its length."""
+    """Write an episode of a run's greedy policy as an animation; return its length."""
     check_count("steps", steps)
     if out.suffix not in SUFFIXES:
         raise UmdqnError(
             f"--out {out}: unknown animation format {out.suffix!r}; known: {', '.join(SUFFIXES)}"
         )
-    scenes, length = _play(run, seed, steps)
-    if scenes[0].picture is None:
-        raise UmdqnError(f"environment {run.config.env!r} draws no pictures (rgb_array)")
-    _write(run, scenes, out)
-    return length
-
-
-def _play(run: Run, seed: int | None, steps: int) -> tuple[list[Scene], int]:
-    """Scenes of an episode, thinned out where it is long, and its length."""
     # Some environments draw with a library that looks for a screen and loudspeakers.
     for driver in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER"):
         os.environ.setdefault(driver, "dummy")
-    policy = run.policy(seed)
-    views = jax.jit(_views, static_argnums=0)
-    env = run.config.environment().drawn()
-    scenes: list[Scene] = []
-    every, total = 1, 0.0
+    policy, first = run.policy(seed), run.spec.first_action
+    env = environment(run.config).drawn()
+    camera = Camera(env, run.agent, policy.learned)
     try:
-        observation = env.reset(policy.seed)
-        for count in range(steps):
-            densities, means = views(run.agent, policy.params, jnp.asarray(observation[0]))
-            action = int(policy.predict(observation)[0][0]) - run.spec.first_action
-            scene = Scene(env.render(), np.asarray(densities), np.asarray(means), action, total)
-            step = env.step(np.array([action]))
-            total += float(step.reward[0])
-            ended = bool(step.terminated[0] or step.truncated[0])
-            if ended:
-                scene = scene._replace(total=total)
-            if ended or count % every == 0:
-                scenes.append(scene)
-            if len(scenes) > _MOST_FRAMES:
-                scenes, every = scenes[::2], 2 * every
-            if ended:
-                return scenes, count + 1
-            observation = step.following
-        return scenes, steps
+        episodes = play_hosted(
+            env, lambda seen: policy.predict(seen)[0] - first, policy.seed, steps, camera.record
+        )
+        episode = next(episodes)
     finally:
         env.close()
+    scenes = camera.scenes
+    if scenes[0].picture is None:
+        raise UmdqnError(f"environment {run.config.env!r} draws no pictures (rgb_array)")
+    _write(run, scenes, episode.actions, _totals(episode.rewards), out)
+    return len(episode.rewards)
 
 
+def _totals(rewards: list[float]) -> np.ndarray:
+    """Return the undiscounted return before each step; after it for the last one."""
+    totals = np.concatenate([[0.0], np.cumsum(rewards)])
+    totals[-2] = totals[-1]
+    return totals[:-1]
+
+
+@partial(jax.jit, static_argnames="agent")
 def _views(
-    agent: Agent, params: PyTree, observation: Shaped[Array, "..."]
+    agent: Agent, learned: Learned, observation: Shaped[AnyArray, "..."]
 ) -> tuple[Float[Array, "actions points"], Float[Array, "actions"]]:
-    laws = agent.laws(params, observation)
+    laws = agent.laws(learned, jnp.asarray(observation))
     z = jnp.linspace(agent.domain.low, agent.domain.high, _POINTS)
-    densities: list[Array] = []
-    means: list[Array] = []
-    for action in range(agent.spec.num_actions):
-        law = laws[action]
-        # Differences of a continuous CDF: a density for every law, those made of atoms included.
-        densities.append(jnp.asarray(jnp.gradient(law.spread_cdf(z), z[1] - z[0])))
-        means.append(law.mean)
-    return jnp.stack(densities), jnp.stack(means)
+    # Differences of a continuous CDF: a density for every law, also for those made of atoms.
+    densities = jnp.gradient(laws.spread_cdf(z), z[1] - z[0], axis=-1)
+    return jnp.asarray(densities), agent.scores(laws)
 
 
-def _write(run: Run, scenes: list[Scene], out: Path) -> None:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4), constrained_layout=True)
-    domain, names = run.config.domain, run.spec.action_names
-    z = np.linspace(domain.low, domain.high, _POINTS)
+def _write(
+    run: Run, scenes: list[Scene], actions: list[int], totals: np.ndarray, out: Path
+) -> None:
+    figure, ((left, right),) = panels(1, 2, (9, 4))
     highest = float(np.quantile([scene.densities.max() for scene in scenes], 0.95))
     writer = PillowWriter(fps=_FRAMES_PER_SECOND)
-    try:
-        with whole_picture(out) as partial, writer.saving(figure, str(partial), dpi=80):
-            for scene in scenes:
-                left.clear()
-                right.clear()
-                left.imshow(scene.picture)
-                left.set_axis_off()
-                left.set_title(f"return so far {scene.total:g}")
-                for action, name in enumerate(names):
-                    colour, taken = COLOURS[action % len(COLOURS)], action == scene.action
-                    label = f"{name} (taken)" if taken else name
-                    width = 2.2 if taken else 1.1
-                    right.plot(
-                        z, scene.densities[action], color=colour, linewidth=width, label=label
-                    )
-                    right.axvline(scene.means[action], color=colour, linestyle=":", linewidth=1)
-                right.set(xlabel="return (sum of discounted rewards)", ylabel="density")
-                right.set(xlim=(domain.low, domain.high), ylim=(0, max(highest, 1e-6) * 1.1))
-                right.legend(loc="upper left", frameon=False, fontsize=8)
-                right.grid(alpha=0.25)
-                writer.grab_frame()
-    finally:
-        plt.close(figure)
+    with whole_picture(out) as partial, writer.saving(figure, str(partial), dpi=80):
+        for scene in scenes:
+            left.clear()
+            left.imshow(scene.picture)
+            left.set_axis_off()
+            left.set_title(f"return so far {totals[scene.number]:g}")
+            _draw_laws(right, run, scene, actions[scene.number])
+            right.set_ylim(0, max(highest, 1e-6) * 1.1)
+            writer.grab_frame()
+
+
+def _draw_laws(axis: Axes, run: Run, scene: Scene, taken: int) -> None:
+    """Draw the density of every action; a dotted line where its score is."""
+    domain = run.config.domain
+    z = np.linspace(domain.low, domain.high, _POINTS)
+    axis.clear()
+    for action, name in enumerate(run.spec.action_names):
+        colour = COLOURS[action % len(COLOURS)]
+        label = f"{name} (taken)" if action == taken else name
+        width = 2.2 if action == taken else 1.1
+        axis.plot(z, scene.densities[action], color=colour, linewidth=width, label=label)
+        axis.axvline(scene.scores[action], color=colour, linestyle=":", linewidth=1)
+    axis.set(xlabel=RETURN, ylabel="density", xlim=(domain.low, domain.high))
+    axis.legend(loc="upper left", frameon=False, fontsize=8)
+    axis.grid(alpha=0.25)

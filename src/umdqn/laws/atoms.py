@@ -138,7 +138,7 @@ def even_positions(support: Support, atoms: int) -> Float[Array, "*laws atoms"]:
 
 
 def project(particles: Particles, positions: Float[Array, "atoms"]) -> Float[Array, "atoms"]:
-    """Return masses at evenly spaced positions that keep each particle's mass and, inside, its mean.
+    """Return masses at even positions that keep each particle's mass and, inside, its mean.
 
     Each particle is shared by its two neighbours in proportion to its nearness (the categorical
     projection of C51); what lies outside goes to the nearest end.

@@ -143,7 +143,7 @@ class Law(eqx.Module):
         try:
             if self.shape:
                 return f"{type(self).__name__}({math.prod(self.shape)} laws, shape {self.shape})"
-            low, middle, high = (float(q) for q in self.quantile([0.05, 0.5, 0.95]))
+            low, middle, high = (float(q) for q in self.quantile(jnp.array([0.05, 0.5, 0.95])))
             return (
                 f"{type(self).__name__}(mean {float(self.mean):.4g}, 5% {low:.4g}, "
                 f"50% {middle:.4g}, 95% {high:.4g})"

@@ -27,9 +27,7 @@ class Support(eqx.Module):
 
     def of_shape(self, shape: tuple[int, ...]) -> Support:
         """Repeat one support along leading axes."""
-        centre, half_width = (
-            jnp.broadcast_to(x, shape) for x in (self.centre, self.half_width)
-        )
+        centre, half_width = (jnp.broadcast_to(x, shape) for x in (self.centre, self.half_width))
         return Support(centre, half_width)
 
     @property

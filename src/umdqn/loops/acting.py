@@ -1,4 +1,4 @@
-"""Compiled choices for batches of observations, shared by the host loop, evaluation and policies."""
+"""Compiled choices for batches of observations: the host loop, evaluation and policies."""
 
 from __future__ import annotations
 

@@ -115,9 +115,7 @@ class CompiledLoop:
         memory = self.memory.add(state.memory, 0, seen, last, following)
         return step + 1, state._replace(memory=memory, episode=episode), progress
 
-    def _learn_when_due(
-        self, step: Int[Array, ""], state: LoopState, progress: Progress
-    ) -> Carry:
+    def _learn_when_due(self, step: Int[Array, ""], state: LoopState, progress: Progress) -> Carry:
         """Update every `update_every` steps; a chunk may end between two updates."""
         sample_key, learn_key = self._keys(state.key, step)[2:]
 
@@ -169,5 +167,5 @@ class CompiledLoop:
 
 def _rest(state: LoopState) -> tuple[PyTree, Array, Array]:
     """Everything small in a state, as plain arrays."""
-    keys = (jax.random.key_data(key) for key in (state.key, state.explore_key))
-    return state.episode, *keys
+    key, explore_key = map(jax.random.key_data, (state.key, state.explore_key))
+    return state.episode, key, explore_key

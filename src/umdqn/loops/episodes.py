@@ -53,9 +53,7 @@ def advance(
     """Take one step; the time limit truncates, the environment terminates."""
     state, outcome = env.step(episode.env, action, key)
     elapsed = episode.elapsed + 1
-    step = Step(
-        env.observe(state), outcome.reward, outcome.terminated, elapsed >= env.time_limit
-    )
+    step = Step(env.observe(state), outcome.reward, outcome.terminated, elapsed >= env.time_limit)
     return Episode(state, elapsed, episode.total + outcome.reward), step
 
 

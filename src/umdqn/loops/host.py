@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +19,7 @@ from umdqn.loops.compilation import kept_programs
 from umdqn.loops.progress import Progress
 from umdqn.replay.memory import Memory
 from umdqn.replay.replay import Replay
-from umdqn.replay.transition import Batch, Transition
+from umdqn.replay.transition import Batch, host_transition
 from umdqn.specs import Key
 
 # More updates than JAX lets wait in its queue; each keeps its batch.
@@ -85,8 +86,10 @@ class HostPrograms:
         for _ in range(_WARM_UPDATES):
             seen = np.zeros((2, batch_size, *observations.shape[1:]), observations.dtype)
             numbers, counts = np.zeros(batch_size, np.float32), np.zeros(batch_size, np.int32)
-            blank = Transition(seen[0], counts, numbers, numbers, seen[1])
-            batch = Batch(blank, np.zeros(batch_size, np.int64), np.ones(batch_size, np.float32))
+            blank = host_transition(seen[0], counts, numbers, numbers, seen[1])
+            index: Any = np.zeros(batch_size, np.int64)
+            weight: Any = np.ones(batch_size, np.float32)
+            batch = Batch(blank, index, weight)
             leaves, progress, _ = self.learn(leaves, progress, batch, np.int32(0), key)
         jax.block_until_ready(progress)
 

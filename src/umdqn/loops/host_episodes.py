@@ -1,4 +1,4 @@
-"""Episodes of environments that run in Python: one way to play them for calibration and watching."""
+"""Episodes of environments that run in Python: one way to play them and look at them."""
 
 from __future__ import annotations
 

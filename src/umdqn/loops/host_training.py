@@ -17,7 +17,7 @@ from umdqn.loops.machine import available_cores, keep_freed_memory
 from umdqn.loops.progress import Progress, check_finite
 from umdqn.loops.snapshot import Restored, Snapshot, from_words, random_words
 from umdqn.replay.rings import Rings, Rows
-from umdqn.replay.transition import Transition
+from umdqn.replay.transition import host_transition
 
 # Streams of randomness of one seed, apart from each other.
 _ENVIRONMENT, _BATCHES = 0, 1
@@ -149,7 +149,7 @@ class HostSeed:
         discounts = bootstrap_discount(step, loop.discount, loop.truncation_terminates)
         rewards, last = _clipped(loop, step), step.terminated | step.truncated
         for copy in range(loop.copies):
-            transition = Transition(
+            transition = host_transition(
                 seen[copy],
                 self._actions[copy],
                 rewards[copy],

@@ -68,7 +68,7 @@ def keep_freed_memory() -> None:
 
 
 def peak_memory() -> int | None:
-    """Return the most bytes that this process has ever held, or None if the system does not tell."""
+    """Return the most bytes that this process ever held, or None if the system does not tell."""
     status = Path("/proc/self/status")
     if status.exists():  # Linux, where the next way counts the parent process, too
         lines = dict(line.split(":", 1) for line in status.read_text().splitlines())

@@ -91,9 +91,7 @@ class _Quantiles(Comparison):
         return self.metric.distance(across - (_mean_gap(own) + _mean_gap(theirs)) / 2)
 
 
-def _expected_gap(
-    own: Particles, halves: Float[Array, "n"], theirs: Particles
-) -> Float[Array, ""]:
+def _expected_gap(own: Particles, halves: Float[Array, "n"], theirs: Particles) -> Float[Array, ""]:
     """`E|X - Y|`; the particles of Y are in increasing order."""
     if own.even:
         count = own.positions.shape[0]

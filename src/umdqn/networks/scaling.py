@@ -10,9 +10,7 @@ from umdqn.specs import Observation
 _WIDE = 3.0
 
 
-def scaling(
-    observation: Observation, picture: bool
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def scaling(observation: Observation, picture: bool) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return what to subtract from an observation's entries and what to divide them by.
 
     Entries with narrow bounds are scaled to [-1, 1]; pictures to [0, 1], as the paper does. Wide
@@ -29,5 +27,3 @@ def scaling(
         low, high = low.min(keepdims=True), high.max(keepdims=True)
     centre = low if picture else (low + high) / 2
     return tuple(centre.tolist()), tuple((high - low if picture else (high - low) / 2).tolist())
-
-

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from jaxtyping import Float, Int, Shaped
-
-from umdqn.specs import AnyArray
+from jaxtyping import Array, Float, Int, Shaped
 
 
 class Transition(NamedTuple):
     """One experience. `discount` is gamma, or 0 where the episode terminated (not truncated)."""
 
-    observation: Shaped[AnyArray, "..."]
-    action: Int[AnyArray, "..."]
-    reward: Float[AnyArray, "..."]
-    discount: Float[AnyArray, "..."]
-    next_observation: Shaped[AnyArray, "..."]
+    observation: Shaped[Array, "..."]
+    action: Int[Array, "..."]
+    reward: Float[Array, "..."]
+    discount: Float[Array, "..."]
+    next_observation: Shaped[Array, "..."]
+
+
+def host_transition(*arrays: Any) -> Transition:
+    """Return a transition of NumPy arrays, which compiled programs take as it is."""
+    return Transition(*arrays)
 
 
 class Batch(NamedTuple):
     """Transitions to learn from."""
 
     transition: Transition
-    index: Int[AnyArray, "batch"]
+    index: Int[Array, "batch"]  # type: ignore[assignment]
     """Where they are in the memory, for `Memory.update`."""
-    weight: Float[AnyArray, "batch"]
+    weight: Float[Array, "batch"]
     """How much each counts in the loss."""

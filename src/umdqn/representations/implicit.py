@@ -64,6 +64,4 @@ class ImplicitQuantiles(ImplicitRepresentation):
         return _ImplicitHead(self._build_network(features, actions, key), self.value_fractions)
 
     def refined(self) -> Representation:
-        return dataclasses.replace(
-            self, value_fractions=max(self.value_fractions, _VIEW_FRACTIONS)
-        )
+        return dataclasses.replace(self, value_fractions=max(self.value_fractions, _VIEW_FRACTIONS))

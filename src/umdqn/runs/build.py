@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax
@@ -20,7 +19,7 @@ from umdqn.loops.host import HostLoop
 from umdqn.loops.host_training import HostTraining
 from umdqn.loops.training import Training
 from umdqn.runs.config import Config
-from umdqn.runs.policy import EVALUATION_STREAM, greedy_actions
+from umdqn.runs.policy import EVALUATION_STREAM
 from umdqn.specs import EnvSpec
 
 # Copies of an environment that evaluation steps together.
@@ -107,7 +106,8 @@ def evaluate(
     sequence = np.random.SeedSequence([seed, EVALUATION_STREAM, step])
     try:
         return evaluation.evaluate_hosted(
-            partial(greedy_actions, agent, learned),
+            agent,
+            learned,
             env,
             config.discount,
             int(sequence.generate_state(1)[0]),

@@ -160,7 +160,7 @@ class Checkpoints:
             self._drop_unknown(self._replay.iterdir(), self._needed(keep))
 
     def _needed(self, keep: int) -> set[str]:
-        """Return the pieces that the newest checkpoints need; raises if an index is `Unreadable`."""
+        """Return the pieces that the newest checkpoints need; raises if one is `Unreadable`."""
         needed: set[str] = set()
         for step in self.steps()[-keep:]:
             try:

@@ -22,8 +22,8 @@ def estimated_domain(entry: Entry, discount: float) -> Domain:
     low, high = _reward_bounds(entry)
     if low == high == 0:
         raise UmdqnError(
-            f"the returns of {entry.spec.name} cannot be estimated: {_STEPS:,} random steps brought "
-            "no reward; set --domain Z_MIN Z_MAX"
+            f"the returns of {entry.spec.name} cannot be estimated: {_STEPS:,} random steps "
+            "brought no reward; set --domain Z_MIN Z_MAX"
         )
     clip = entry.spec.reward_clip
     if clip is not None:

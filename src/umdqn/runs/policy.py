@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from functools import partial
 from typing import Any
 
-import jax
 import numpy as np
-from jaxtyping import Array, Int, Shaped
 
 from umdqn.agents.agent import Agent, Learned
 from umdqn.errors import check
-from umdqn.specs import AnyArray, Observation
+from umdqn.loops.acting import greedy_program
+from umdqn.specs import Observation
 
 EVALUATION_STREAM = 2**31 - 1
 """Separates the randomness of evaluation from that of training."""
-
-
-@partial(jax.jit, static_argnames="agent")
-def greedy_actions(
-    agent: Agent, learned: Learned, observations: Shaped[AnyArray, "batch ..."]
-) -> Int[Array, "batch"]:
-    """Return the greedy action of each observation of a batch."""
-    return jax.vmap(agent.greedy, in_axes=(None, 0))(learned, observations)
 
 
 def batched(observation: Any, seen: Observation) -> tuple[np.ndarray, bool]:
@@ -58,7 +48,7 @@ class Policy:
         """Return the actions for one observation or for a batch of them."""
         spec = self.agent.spec
         batch, single = batched(observation, spec.observation)
-        actions = np.array(greedy_actions(self.agent, self.learned, batch), np.int64)
+        actions = np.array(greedy_program(self.agent)(self.learned, batch), np.int64)
         if not deterministic:
             explores = self._random.random(len(actions)) < self.epsilon
             choices = self._random.integers(0, spec.num_actions, len(actions))

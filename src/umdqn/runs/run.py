@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Shaped
+from jaxtyping import Array, Shaped
 
 from umdqn.agents.agent import Agent, Learned
 from umdqn.errors import check, check_count
 from umdqn.laws.law import Law
+from umdqn.loops.compilation import kept_programs
 from umdqn.loops.evaluation import Returns
 from umdqn.runs.build import build_agent, evaluate
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.policy import Policy, batched
-from umdqn.specs import AnyArray
 
 Checkpoint = int | Literal["last", "best"]
 """Which checkpoint of a run: the one of a step, the last, or each seed's best."""
 
 
-@partial(jax.jit, static_argnames="agent")
-def _laws(agent: Agent, learned: Learned, observation: Shaped[AnyArray, "..."]) -> Law:
-    return agent.laws(learned, observation).settled()
+@kept_programs
+def _laws_program(agent: Agent, batch: bool) -> Callable[[Learned, Any], Law]:
+    """Compile the laws of all actions for one observation, or for a batch of observations."""
 
+    def laws(learned: Learned, observation: Shaped[Array, "..."]) -> Law:
+        return agent.laws(learned, observation).settled()
 
-@partial(jax.jit, static_argnames="agent")
-def _batch_of_laws(
-    agent: Agent, learned: Learned, observations: Shaped[AnyArray, "batch ..."]
-) -> Law:
-    return jax.vmap(lambda seen: agent.laws(learned, seen).settled())(observations)
+    return jax.jit(jax.vmap(laws, in_axes=(None, 0)) if batch else laws)
 
 
 class Run:
@@ -104,9 +103,8 @@ class Run:
         """
         batch, single = batched(observation, self.spec.observation)
         learned = self.learned[self._known(seed)]
-        if single:
-            return _laws(self.agent, learned, batch[0])
-        return _batch_of_laws(self.agent, learned, batch)
+        program = _laws_program(self.agent, not single)
+        return program(learned, batch[0] if single else batch)
 
     laws = law
 

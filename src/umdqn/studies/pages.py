@@ -1,4 +1,4 @@
-"""Tables in Markdown, and reports as one HTML file with everything in it."""
+"""Reports: tables and pictures as Markdown, as a self-contained HTML file, and as data."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from umdqn.errors import UmdqnError
 from umdqn.runs.files import (
     is_temporary,
     read_sealed,
@@ -16,8 +17,7 @@ from umdqn.runs.files import (
     write_json,
     write_sealed,
 )
-from umdqn.sweeps import axes_of
-from umdqn.types import UmdqnError
+from umdqn.sweeps.results import axes_of
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
@@ -39,12 +39,12 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
 
     def markdown(self) -> str:
-        """The table as Markdown."""
+        """Return the table as Markdown."""
         lines = [list(self.header), ["---"] * len(self.header), *map(list, self.rows)]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def html(self) -> str:
-        """The table as HTML."""
+        """Return the table as HTML."""
         head = "".join(f"<th>{html.escape(cell)}</th>" for cell in self.header)
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
@@ -54,21 +54,21 @@ class Table(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A picture on disk, and what it shows."""
+    """A picture on disk, and its caption."""
 
     path: Path
     caption: str
 
 
 class Section(NamedTuple):
-    """A heading and what stands under it."""
+    """A heading and its content."""
 
     title: str
     parts: Sequence[str | Table | Picture]
 
 
 def claim(out: Path, kind: str) -> None:
-    """Take a directory for a report of some kind; one that holds anything else is left alone."""
+    """Create a directory for a report of some kind; raise if it holds anything else."""
     mark = out / "report.json"
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ def write_report(
     records: Sequence[dict[str, Any]],
     details: Mapping[str, str],
 ) -> list[Path]:
-    """Write a report in all its forms, and the records it is made from; the files written."""
+    """Write a report in all formats, and its records; return the files written."""
     names = ("report.md", "report.html", "tables.json", "results.csv")
     markdown, page, tables, results = written = [out / name for name in names]
     _write_markdown(markdown, title, sections)
@@ -101,7 +101,7 @@ def write_report(
 
 
 def _write_tables(path: Path, sections: Sequence[Section]) -> None:
-    """All tables as JSON: by section, one object a row."""
+    """Write all tables as JSON: by section, one object per row."""
     tables = {
         section.title: [
             [dict(zip(part.header, row, strict=True)) for row in part.rows]
@@ -114,7 +114,7 @@ def _write_tables(path: Path, sections: Sequence[Section]) -> None:
 
 
 def _write_markdown(path: Path, title: str, sections: Sequence[Section]) -> None:
-    """Write a report whose pictures lie beside it."""
+    """Write a report that refers to pictures in its directory."""
 
     def part(one: str | Table | Picture) -> str:
         if isinstance(one, Table):
@@ -132,7 +132,7 @@ def _write_markdown(path: Path, title: str, sections: Sequence[Section]) -> None
 def _write_html(
     path: Path, title: str, sections: Sequence[Section], details: Mapping[str, str]
 ) -> None:
-    """Write a report that needs no other file; `details` are texts to fold away."""
+    """Write a report that needs no other file; `details` are texts that can be unfolded."""
 
     def part(one: str | Table | Picture) -> str:
         if isinstance(one, Table):

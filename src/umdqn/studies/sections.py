@@ -1,4 +1,4 @@
-"""Parts of reports that are made from the records of sweeps."""
+"""Sections of reports that are made from the records of sweeps."""
 
 from __future__ import annotations
 
@@ -6,25 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-
 from umdqn.analysis.comparison import Scores, final_table, scores_of, summary_table, told
-from umdqn.analysis.curves import (
-    aggregates_figure,
-    curves_figure,
-    efficiency_figure,
-    improvement_figure,
-    profiles_figure,
-)
-from umdqn.analysis.figures import save_figure, whole_picture
-from umdqn.analysis.pages import Picture, Section, Table, claim, write_report
+from umdqn.studies.pages import Picture, Section, Table, claim, write_report
 
 Record = dict[str, Any]
 _NORMAL = "0 and 1 are the worst and the best final return of any run on an environment"
 
 
-def picture(out: Path, name: str, figure: Figure, caption: str) -> Picture:
-    """Write a figure twice: to look at, and to print."""
+def picture(out: Path, name: str, figure: Any, caption: str) -> Picture:
+    """Write a figure as SVG and as PNG."""
+    from umdqn.figures.style import save_figure, whole_picture
+
     with whole_picture(out / f"{name}.svg") as partial:
         figure.savefig(partial)
     save_figure(figure, out / f"{name}.png")
@@ -32,7 +24,9 @@ def picture(out: Path, name: str, figure: Figure, caption: str) -> Picture:
 
 
 def curves_section(records: Sequence[Record], out: Path, name: str, title: str) -> Section:
-    """Learning curves on every environment."""
+    """Return the section of learning curves on every environment."""
+    from umdqn.figures.curves import curves_figure
+
     scores = scores_of(records)
     figure = curves_figure(scores, scores.algorithms, title)
     return Section(name, [picture(out, name, figure, _curve_caption(scores))])
@@ -41,7 +35,9 @@ def curves_section(records: Sequence[Record], out: Path, name: str, title: str) 
 def comparison_section(
     records: Sequence[Record], out: Path, ours: Sequence[str], others: Sequence[str]
 ) -> Section:
-    """Curves, final returns, ranks and statistics of several algorithms."""
+    """Return the section of curves, final returns, ranks and statistics of several algorithms."""
+    from umdqn.figures.curves import curves_figure
+
     scores = scores_of(records)
     parts: list[str | Table | Picture] = [
         picture(
@@ -65,10 +61,10 @@ def comparison_section(
 
 
 def _cut_short(scores: Scores) -> list[str]:
-    """Where the end of some runs does not count, in words."""
+    """Return a remark for each task on which some runs are longer than others."""
     return [
-        f"On {task} all of this is up to step {scores.steps[task][-1]:,}, the last at which all "
-        f"were evaluated; some runs went on to {last:,}."
+        f"On {task} all numbers are up to step {scores.steps[task][-1]:,}, the last at which all "
+        f"runs were evaluated; some runs continue to {last:,}."
         for task, last in scores.longer.items()
     ]
 
@@ -76,7 +72,7 @@ def _cut_short(scores: Scores) -> list[str]:
 def _together(
     scores: Scores, out: Path, ours: Sequence[str], others: Sequence[str]
 ) -> list[str | Table | Picture]:
-    """What can be said over all environments that every algorithm was tried on."""
+    """Return ranks and statistics over all environments that every algorithm was trained on."""
     aggregates = scores.aggregates()
     ranks = sorted(scores.ranks().items(), key=lambda item: sum(item[1].values()))
     rank_rows = [
@@ -87,37 +83,47 @@ def _together(
         [name, *(told(value, len(scores.normalised(name))) for value in values.values())]
         for name, values in aggregates.items()
     ]
-    where = ", ".join(scores.repeated)
     return [
         _runs_that_count(scores),
         Table(["rank", *scores.repeated, "mean"], rank_rows),
+        *_statistics_figures(scores, out),
+        Table(["", *next(iter(aggregates.values()))], rows),
+        *_who_is_better(scores, out, ours, others),
+    ]
+
+
+def _statistics_figures(scores: Scores, out: Path) -> list[Picture]:
+    from umdqn.figures import curves
+
+    where = ", ".join(scores.repeated)
+    return [
         picture(
             out,
             "aggregates",
-            aggregates_figure(scores, f"On {where}"),
+            curves.aggregates_figure(scores, f"On {where}"),
             f"Statistics of normalised final returns with 95% intervals; {_NORMAL}.",
         ),
-        Table(["", *next(iter(aggregates.values()))], rows),
         picture(
             out,
             "efficiency",
-            efficiency_figure(scores, "Sample efficiency"),
+            curves.efficiency_figure(scores, "Sample efficiency"),
             "Interquartile mean of normalised returns along training, moving average over 3 "
             f"points, with 95% bands; {_NORMAL}.",
         ),
         picture(
             out,
             "profiles",
-            profiles_figure(scores, "Performance profiles"),
+            curves.profiles_figure(scores, "Performance profiles"),
             f"Share of runs above a normalised final return; {_NORMAL}.",
         ),
-        *_who_is_better(scores, out, ours, others),
     ]
 
 
 def _who_is_better(
     scores: Scores, out: Path, ours: Sequence[str], others: Sequence[str]
 ) -> list[Table | Picture]:
+    from umdqn.figures.curves import improvement_figure
+
     improvements = scores.improvements(ours, others)
     runs = min(len(scores.normalised(name)) for name in scores.algorithms)
     return [
@@ -135,7 +141,7 @@ def _who_is_better(
 
 
 def _runs_that_count(scores: Scores) -> str:
-    """How many runs the statistics over environments are of."""
+    """Return a remark on how many runs the statistics over environments use."""
     counts = {name: len(scores.normalised(name)) for name in scores.algorithms}
     shown = ", ".join(f"{name} {count}" for name, count in counts.items())
     if len(set(counts.values())) == 1 and not scores.uneven:
@@ -160,7 +166,7 @@ def _curve_caption(scores: Scores) -> str:
 def write_comparison(
     records: Sequence[Record], out: Path, remarks: Sequence[str] = ()
 ) -> list[Path]:
-    """A report of the records of any sweep, after some remarks; the files written."""
+    """Write a report on the records of sweeps, after some remarks; return the files written."""
     names = scores_of(records).algorithms
     claim(out, "comparison")
     section = comparison_section(records, out, names, names)

@@ -1,4 +1,4 @@
-"""One job of a sweep, as a process of its own: `python -m umdqn.sweeps DIRECTORY NAME`."""
+"""Train one job of a sweep in a process of its own: `python -m umdqn.sweeps DIRECTORY NAME`."""
 
 from umdqn.sweeps.work import main
 

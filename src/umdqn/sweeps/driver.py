@@ -1,4 +1,4 @@
-"""Drives a sweep: every job once, whatever dies on the way."""
+"""Drive a sweep: train every job once, also if processes are killed in between."""
 
 from __future__ import annotations
 
@@ -8,29 +8,30 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from umdqn.runs import Interrupted, RunDirectory
+from umdqn.errors import UmdqnError
+from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import locked, read_json, read_sealed, write_sealed
 from umdqn.runs.interrupts import deferred_interrupt
+from umdqn.runs.trainer import Interrupted
 from umdqn.sweeps.plan import FORMAT, Job, Joined, joined
 from umdqn.sweeps.pools import MakePool, Pool
 from umdqn.sweeps.work import Outcome, Place
-from umdqn.types import UmdqnError
 
-_FORMAT_VERSION = 2
+_FORMAT_VERSION = 3
 _SECONDS_BETWEEN_LOOKS = 0.2
-# Losses of one job, without a new checkpoint in between, after which it is given up.
+# A job fails when its process dies this often without a new checkpoint in between.
 _LOSSES = 5
 
 
 class Running(NamedTuple):
-    """How far a job has come."""
+    """Progress of a job: its step, and the score of its last evaluation."""
 
     step: int
     score: float | None
 
 
 class State(NamedTuple):
-    """A sweep as it is now."""
+    """The current state of a sweep."""
 
     jobs: dict[str, Job]
     running: dict[str, Running]
@@ -43,9 +44,10 @@ Show = Callable[[State], None]
 def run_sweep(
     jobs: Sequence[Job], root: Path, make_pool: MakePool, show: Show = lambda state: None
 ) -> dict[str, Outcome]:
-    """Do all jobs of which the directory does not hold the results yet; how each ended.
+    """Train all jobs that are not finished in the directory; return the outcome of each.
 
-    Jobs that fail do not stop the others; jobs whose process dies go on from their checkpoint.
+    A job that fails does not stop the others. A job whose process dies is resumed from its last
+    checkpoint. `show` is called several times a second with the state of the sweep.
     """
     _make(root)
     with locked(root):
@@ -54,7 +56,7 @@ def run_sweep(
         outcomes = {job.name: Outcome("finished") for job in wanted if place.finished(job)}
         todo = [job for job in wanted if job.name not in outcomes]
         if todo:
-            # What cannot be driven is not planned either.
+            # Before the plan is written: a pool that cannot start leaves no plan behind.
             pool = make_pool(root)
             try:
                 _write_plan(place, plan, todo)
@@ -72,7 +74,7 @@ def _joined(jobs: Sequence[Job], root: Path) -> Joined:
 
 
 def as_planned(jobs: Sequence[Job], root: Path) -> list[Job]:
-    """The jobs, under the names with which a sweep has begun them."""
+    """Return the jobs with the names under which the sweep in a directory has started them."""
     return _joined(jobs, root).wanted
 
 
@@ -84,7 +86,7 @@ def _write_plan(place: Place, plan: Sequence[Job], todo: Sequence[Job]) -> None:
 
 
 def read_plan(root: Path) -> list[Job]:
-    """The jobs of the sweep in a directory."""
+    """Return the jobs of the sweep in a directory."""
     path = Place(root).plan
     if not path.is_file():
         raise UmdqnError(f"{root} is not a sweep: it has no {path.name}")
@@ -93,7 +95,10 @@ def read_plan(root: Path) -> list[Job]:
         raise UmdqnError(f"{path} does not describe a umdqn sweep")
     if data.get("format_version") != _FORMAT_VERSION:
         found = data.get("format_version")
-        raise UmdqnError(f"{path} has format version {found!r}; this umdqn reads {_FORMAT_VERSION}")
+        raise UmdqnError(
+            f"{path} has format version {found!r} and this umdqn reads {_FORMAT_VERSION}: "
+            "train the sweep again in another directory"
+        )
     jobs = read_sealed(path).get("jobs")
     if not isinstance(jobs, list):
         raise UmdqnError(f"{path} is corrupt: it has no jobs")
@@ -101,10 +106,10 @@ def read_plan(root: Path) -> list[Job]:
 
 
 def _make(root: Path) -> None:
-    """Make the directory of a sweep; one that holds something else is never touched."""
+    """Create the directory of a sweep; raise if it holds anything else."""
     try:
         root.mkdir(parents=True, exist_ok=True)
-        # A driver that was killed at its start leaves some of its own.
+        # A driver that was killed at its start may have left some of these.
         names = {path.name for path in root.iterdir() if not path.name.startswith(".")}
         if names and "sweep.json" not in names and not names <= {"jobs", "runs", "lock"}:
             raise UmdqnError(f"--out {root}: not empty, and not a sweep")
@@ -115,7 +120,7 @@ def _make(root: Path) -> None:
 
 
 class _Drive:
-    """One pass over the jobs that are left."""
+    """Runs the jobs that are left on a pool."""
 
     def __init__(
         self,
@@ -131,6 +136,7 @@ class _Drive:
         self._losses: dict[str, tuple[int, int]] = {}
 
     def run(self, todo: Sequence[Job]) -> None:
+        """Run jobs until all have ended."""
         waiting = deque(job.name for job in todo)
         with deferred_interrupt() as interrupted:
             while waiting or self._running:
@@ -151,7 +157,7 @@ class _Drive:
                 time.sleep(_SECONDS_BETWEEN_LOOKS)
 
     def _again(self, name: str, stopping: bool) -> bool:
-        """Whether a lost job deserves another try: it has come further, or not failed often."""
+        """Return whether to retry a lost job: it has a new checkpoint, or was rarely lost."""
         step = (RunDirectory(self._place.run(name)).checkpoints.steps() or [-1])[-1]
         before, count = self._losses.get(name, (-1, 0))
         self._losses[name] = (step, count + 1 if step == before else 1)
@@ -174,12 +180,10 @@ class _Drive:
         self._show(State(self._jobs, dict(self._running), self._outcomes))
 
     def _stop(self) -> None:
-        """Let all jobs save what they have."""
+        """Let all jobs write a checkpoint and stop."""
         self._pool.interrupt()
         while self._running:
             for name in self._pool.ended():
                 del self._running[name]
             time.sleep(_SECONDS_BETWEEN_LOOKS)
-        raise Interrupted(
-            f"interrupted; the sweep in {self._place.root} goes on when it is started again"
-        )
+        raise Interrupted(f"interrupted; the same command resumes the sweep in {self._place.root}")

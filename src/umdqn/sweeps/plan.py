@@ -1,4 +1,4 @@
-"""What a sweep consists of: one training for each combination of environment, agent and fields."""
+"""Plans of sweeps: one training for each combination of environment, agent and fields."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from umdqn.runs import Config, configure
-from umdqn.runs.config import MOST_SEEDS
-from umdqn.runs.fields import from_dict, leaves, override, read_number, to_dict
-from umdqn.types import Domain, UmdqnError, check, check_count, unknown
+from umdqn.errors import UmdqnError, check, check_count, unknown
+from umdqn.runs.build import build_agent, is_compiled
+from umdqn.runs.config import MOST_SEEDS, Config
+from umdqn.runs.configure import configure
+from umdqn.runs.fields import from_dict, leaves, override, to_dict
+from umdqn.runs.values import read_number
+from umdqn.specs import Domain
 
 FORMAT = "umdqn-sweep"
 _MAIN_AXES = ("env", "agent", "preset")
@@ -23,18 +26,18 @@ _MAIN_AXES = ("env", "agent", "preset")
 
 @dataclasses.dataclass(frozen=True)
 class Sweep:
-    """Axes, each a list of values, and what all trainings share."""
+    """Axes, each a list of values, and fields that all trainings share."""
 
     env: tuple[str, ...]
     agent: tuple[str, ...]
     preset: tuple[str, ...] = ("paper",)
     seeds: int = 1
     seeds_per_run: int | None = None
-    """Seeds trained by one process: by default all where they share a compiled program, else 1."""
+    """Seeds per process: by default all if the environment is compiled, else 1."""
     axes: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
-    """More axes: fields of the configuration by dotted name."""
+    """Further axes: fields of the configuration by dotted name."""
     fields: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """Fields that are the same everywhere."""
+    """Fields with the same value in all trainings."""
 
     def __post_init__(self) -> None:
         check_count("seeds", self.seeds, most=MOST_SEEDS)
@@ -55,16 +58,16 @@ class Sweep:
         return {name: getattr(self, name) for name in _MAIN_AXES} | dict(self.axes)
 
     def jobs(self) -> list[Job]:
-        """Every training of the sweep; mistakes in any of them are found here."""
+        """Return every training of the sweep; raise if any of them is invalid."""
         axes = self._all_axes()
         jobs = []
         for values in itertools.product(*axes.values()):
             point = dict(zip(axes, values, strict=True))
             fields = {**self.fields, **{name: point[name] for name in self.axes}}
             config = configure(point["env"], point["agent"], point["preset"], fields)
-            # What the environment lacks is better known now than in the middle of the sweep.
-            config.build_agent()
-            # However it was written, the same value is the same place.
+            # Missing packages and invalid parts should fail now, not in the middle of the sweep.
+            build_agent(config)
+            # The value as read, so that 0.5 and "0.50" are the same point.
             held = {path: value for path, _, value in leaves(config)}
             point |= {name: _plain(held[name]) for name in self.axes}
             jobs += [Job.of(point, each) for each in self._by_seeds(config)]
@@ -75,7 +78,7 @@ class Sweep:
         return jobs
 
     def _by_seeds(self, config: Config) -> list[Config]:
-        per_run = self.seeds_per_run or (self.seeds if config.compiled else 1)
+        per_run = self.seeds_per_run or (self.seeds if is_compiled(config) else 1)
         first, stop = config.seed, config.seed + self.seeds
         return [
             override(config, {"seed": start, "seeds": min(per_run, stop - start)})
@@ -87,14 +90,14 @@ class Job(NamedTuple):
     """One training of a sweep: a run directory."""
 
     name: str
-    """The same for the same configuration, whatever else the sweep holds."""
+    """Derived from the configuration alone: the same in every sweep."""
     point: dict[str, Any]
-    """Its place on the axes."""
+    """Its values on the axes."""
     config: Config
 
     @classmethod
     def of(cls, point: dict[str, Any], config: Config) -> Job:
-        """The job of a configuration."""
+        """Return the job of a configuration at a point of the axes."""
         data = json.dumps(to_dict(config), sort_keys=True).encode()
         seeds = f"seed{config.seed}" if config.seeds == 1 else f"seeds{config.seed}"
         seeds += "" if config.seeds == 1 else f"-{config.seed + config.seeds - 1}"
@@ -104,20 +107,20 @@ class Job(NamedTuple):
 
     @property
     def varied(self) -> str:
-        """Where it is on the axes that its name does not tell."""
+        """Return its values on the axes that its name does not contain."""
         own = {axis: value for axis, value in self.point.items() if axis not in _MAIN_AXES}
         return ", ".join(f"{axis} {value}" for axis, value in own.items())
 
     def to_json(self) -> dict[str, Any]:
-        """The job as data."""
+        """Return the job as JSON data."""
         return {"name": self.name, "point": self.point, "config": to_dict(self.config)}
 
     @classmethod
     def from_json(cls, data: Any, path: Path) -> Job:
-        """The job of data that was read from a file."""
+        """Return the job of JSON data; `path` is the file it was read from, for errors."""
         try:
             name, point = data["name"], data["point"]
-            # It becomes the name of a directory.
+            # The name becomes that of a directory.
             if not re.fullmatch(r"[\w.-]*\w", name) or not isinstance(point, dict):
                 raise ValueError(f"a job is called {name!r}")
             return cls(name, point, from_dict(Config, data["config"]))
@@ -126,7 +129,7 @@ class Job(NamedTuple):
 
 
 def read_sweep(path: Path) -> Sweep:
-    """The sweep that a TOML file describes."""
+    """Return the sweep that a TOML file describes."""
     try:
         data = tomllib.loads(path.read_text())
     except OSError as error:
@@ -142,21 +145,22 @@ def read_sweep(path: Path) -> Sweep:
 
 
 class Joined(NamedTuple):
-    """A sweep that goes on."""
+    """A plan that was extended."""
 
     plan: list[Job]
-    """All that it consists of: what it had, and what is new."""
+    """All jobs, those of before and new ones."""
     wanted: list[Job]
-    """What this start asks for."""
+    """The jobs that cover what was asked for now."""
 
 
 def joined(
     before: Sequence[Job], jobs: Sequence[Job], where: Path, begun: Callable[[Job], bool]
 ) -> Joined:
-    """What becomes of a sweep when more is asked of it.
+    """Add jobs to a plan.
 
-    Seeds that a job has begun with stay with it, and only the others get a new one. Other settings
-    of what has begun are another sweep; what has not begun gives way.
+    Seeds of jobs that have begun stay with these jobs; new jobs are made for the other seeds only.
+    Raises if a job has begun with other settings at the same point; a job that has not begun is
+    replaced.
     """
     plan, wanted = list(before), []
     for job in jobs:
@@ -164,7 +168,7 @@ def joined(
         for old in rivals:
             if not begun(old):
                 plan.remove(old)
-            elif _without_seeds(old.config) != _without_seeds(job.config):
+            elif without_seeds(old.config) != without_seeds(job.config):
                 raise UmdqnError(
                     f"--out {where} holds {old.name} with other steps or fields: give another "
                     "--out (`umdqn compare` takes several)"
@@ -177,7 +181,7 @@ def joined(
 
 
 def _others(job: Job, taken: set[int]) -> list[Job]:
-    """The job without some seeds: one for each range of those that are left."""
+    """Return the job without some seeds: one job per range of the seeds that are left."""
     left = [seed for seed in job.config.all_seeds if seed not in taken]
     if len(left) == job.config.seeds:
         return [job]
@@ -190,28 +194,31 @@ def _others(job: Job, taken: set[int]) -> list[Job]:
 
 
 def _contend(first: Job, second: Job) -> bool:
-    """Whether two jobs are for the same seeds of the same point."""
+    """Return whether two jobs share a seed of the same point."""
     seeds = set(first.config.all_seeds) & set(second.config.all_seeds)
     return first.point == second.point and bool(seeds)
 
 
 def _plain(value: Any) -> Any:
-    """A value as tables have it."""
+    """Return a value as it is written in tables."""
     if isinstance(value, Domain):
         return f"{value.low:g},{value.high:g}"
     return ",".join(map(str, value)) if isinstance(value, tuple) else value
 
 
-def _without_seeds(config: Config) -> Config:
+def without_seeds(config: Config) -> Config:
+    """Return a configuration with its seeds reset, to compare all other settings."""
     return override(config, {"seed": 0, "seeds": 1})
 
 
 def sweep_of(data: Mapping[str, Any]) -> Sweep:
-    """The sweep of parsed data, checked key by key."""
+    """Return the sweep that parsed TOML, or options, describe; checks every key."""
     known = [field.name for field in dataclasses.fields(Sweep)]
     for key in data:
         if key in {field.name for field in dataclasses.fields(Config)} - set(known):
-            raise UmdqnError(f"{key!r} is a field: it stands under [fields], or [axes] to vary it")
+            raise UmdqnError(
+                f"{key!r} is a field: put it under [fields], or under [axes] to vary it"
+            )
         if key not in known:
             raise unknown("key", key, known)
     given = dict(data)
@@ -240,7 +247,7 @@ def _names(field: str, value: Any) -> tuple[str, ...]:
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Dotted names of nested tables: TOML reads `metric.kappa` as a table `metric`."""
+    """Flatten nested tables to dotted names: TOML reads `metric.kappa` as a table `metric`."""
     flat: dict[str, Any] = {}
     for name, value in table.items():
         inner = isinstance(value, Mapping)

@@ -1,4 +1,4 @@
-"""Where the jobs of a sweep run: processes of this machine, or a Ray cluster."""
+"""Pools that run the jobs of a sweep: processes on this machine, or a Ray cluster."""
 
 from __future__ import annotations
 
@@ -12,23 +12,26 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
-from umdqn.loops import available_cores
+from umdqn.errors import UmdqnError, check, one_line
+from umdqn.loops.machine import available_cores
 from umdqn.sweeps.work import Outcome, work
-from umdqn.types import UmdqnError, check, one_line
 
-# Another process tries whether a cluster answers, and can be stopped: Ray itself waits for minutes.
+# Run in another process, which can be stopped: Ray itself waits for minutes.
 _PROBE = "import sys, ray; ray.init(sys.argv[1], log_to_driver=False, logging_level='ERROR')"
 _PATIENCE = 60.0
+# Asks a process to save and stop; Windows can only end it, and it resumes from its checkpoint.
+_STOP = signal.SIGINT if os.name == "posix" else signal.SIGTERM
 
 
+@runtime_checkable
 class Pool(Protocol):
     """Runs jobs side by side."""
 
     @property
     def free(self) -> int:
-        """How many more jobs can start now."""
+        """Number of jobs that can start now."""
         ...
 
     def submit(self, name: str) -> None:
@@ -36,7 +39,7 @@ class Pool(Protocol):
         ...
 
     def ended(self) -> dict[str, Outcome]:
-        """The jobs that have ended since the last call."""
+        """Return the outcomes of jobs that have ended since the last call."""
         ...
 
     def interrupt(self) -> None:
@@ -44,7 +47,7 @@ class Pool(Protocol):
         ...
 
     def close(self) -> None:
-        """Stop whatever still runs."""
+        """Stop all jobs that still run."""
         ...
 
 
@@ -55,7 +58,7 @@ class _Child(NamedTuple):
 
 
 class LocalPool:
-    """One process a job, by default as many as there are cores."""
+    """One process per job; by default as many at a time as there are cores."""
 
     def __init__(self, root: Path, workers: int | None = None):
         self._root = root
@@ -74,7 +77,7 @@ class LocalPool:
             stdin=subprocess.PIPE,
             stdout=said,
             stderr=complained,
-            # Ctrl-C reaches the driver alone, which passes it on.
+            # Ctrl-C then reaches the driver only, which passes it on.
             start_new_session=True,
         )
         self._children[name] = _Child(process, said, complained)
@@ -87,7 +90,7 @@ class LocalPool:
 
     def interrupt(self) -> None:
         for child in self._children.values():
-            child.process.send_signal(signal.SIGINT)
+            child.process.send_signal(_STOP)
 
     def close(self) -> None:
         for child in self._children.values():
@@ -97,7 +100,7 @@ class LocalPool:
 
 
 def _outcome(child: _Child) -> Outcome:
-    """What a process that has ended says of itself, or why it says nothing."""
+    """Return the outcome that a process printed, or the reason why it printed none."""
     assert child.process.stdin is not None
     child.process.stdin.close()
     said, complained = (_last_line(file) for file in (child.said, child.complained))
@@ -138,7 +141,7 @@ class RayPool:
     def _connect(self, address: str) -> None:
         options: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         if address == "local":
-            # Nobody else on the network needs to see a cluster of one machine.
+            # A cluster of one machine must not listen on the network.
             options |= {
                 "address": "local",
                 "include_dashboard": False,
@@ -151,7 +154,7 @@ class RayPool:
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         try:
             with warnings.catch_warnings():
-                # Ray starts its processes at once, before anything of JAX's could be in the way.
+                # Harmless here: Ray forks before JAX has threads.
                 warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
                 self._ray.init(**options)
         except Exception as error:
@@ -191,7 +194,7 @@ def _unreachable(address: str, reason: str) -> UmdqnError:
 
 
 def _check_reachable(address: str) -> None:
-    """Ray itself would try for minutes, and not quietly."""
+    """Raise quickly if no cluster answers; Ray itself retries for minutes and prints."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit() or "/" in address:
         return

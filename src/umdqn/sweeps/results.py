@@ -1,4 +1,4 @@
-"""What a sweep has found: the metrics of all its finished runs as one table."""
+"""Results of sweeps: the metrics of all finished runs as one table."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from umdqn.runs import RunDirectory
+from umdqn.errors import UmdqnError
+from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import read_bytes, write_bytes, write_csv
 from umdqn.sweeps.driver import read_plan
 from umdqn.sweeps.work import Place
-from umdqn.types import UmdqnError
 
 Record = dict[str, Any]
-# The columns of tables that comparisons calculate with.
+# Numeric columns that comparisons need.
 _KINDS: dict[str, Callable[[str], Any]] = {"step": int, "seed": int, "return_mean": float}
 
 
 def collect(root: Path) -> list[Record]:
-    """One record for each evaluation of each seed, with its place on the axes.
+    """Return one record for each evaluation of each seed, with its point on the axes.
 
-    Of the jobs that are finished, in the order of the plan; the same whatever happened on the way.
+    Only finished jobs count, in the order of the plan.
     """
     place = Place(root)
     records = []
@@ -35,7 +35,7 @@ def collect(root: Path) -> list[Record]:
 
 
 def collect_all(paths: Sequence[Path]) -> list[Record]:
-    """The records of several sweeps, runs and tables of sweeps, each seed of a point once."""
+    """Return the records of several sweeps, runs and `results.csv`; each seed of a point once."""
     found: dict[str, Path] = {}
     records = []
     for path in paths:
@@ -51,7 +51,7 @@ def collect_all(paths: Sequence[Path]) -> list[Record]:
 
 
 def unfinished(path: Path) -> str | None:
-    """What is missing of a sweep, in words; nothing of whatever else there is."""
+    """Return a remark on the unfinished runs of a sweep; None if all are finished, or no sweep."""
     if not Place(path).plan.is_file():
         return None
     jobs = read_plan(path)
@@ -60,7 +60,7 @@ def unfinished(path: Path) -> str | None:
 
 
 def _records_in(path: Path) -> list[Record]:
-    """The records of a sweep, of a run, or of the table that a sweep has written."""
+    """Return the records of a sweep, of a run, or of a `results.csv`."""
     if not path.exists():
         raise UmdqnError(f"cannot read {path}: there is no such file or directory")
     if path.is_file():
@@ -69,7 +69,7 @@ def _records_in(path: Path) -> list[Record]:
 
 
 def _of_table(path: Path) -> list[Record]:
-    """The records of a `results.csv`."""
+    """Return the records of a `results.csv`."""
     try:
         lines = list(csv.DictReader(io.StringIO(read_bytes(path).decode(), newline="")))
         records = [
@@ -90,7 +90,7 @@ def _read(column: str, text: str) -> Any:
 
 
 def _of_run(path: Path) -> list[Record]:
-    """The records of a run that stands alone, finished or not."""
+    """Return the records of a single run, finished or not."""
     directory = RunDirectory(path)
     config, *_ = directory.read_manifest()
     point = {"env": config.env, "agent": config.label, "preset": config.preset}
@@ -98,7 +98,7 @@ def _of_run(path: Path) -> list[Record]:
 
 
 def write_results(root: Path) -> list[Path]:
-    """Write the table as CSV and JSON lines; the files written."""
+    """Write the table as CSV and JSON lines; return the files written."""
     records = collect(root)
     lines = "".join(json.dumps(record) + "\n" for record in records)
     written = [root / "results.csv", root / "results.jsonl"]
@@ -108,7 +108,7 @@ def write_results(root: Path) -> list[Path]:
 
 
 def final(records: Sequence[Record]) -> list[Record]:
-    """The last record of every seed of every point."""
+    """Return the last record of every seed of every point."""
     last: dict[str, Record] = {}
     axes = axes_of(records)
     for record in records:
@@ -120,6 +120,6 @@ def final(records: Sequence[Record]) -> list[Record]:
 
 
 def axes_of(records: Sequence[Record]) -> list[str]:
-    """Names of the axes: what stands before the step and the seed."""
+    """Return the names of the axes: the columns before the step and the seed."""
     every = (name for record in records for name in list(record)[: list(record).index("step")])
     return list(dict.fromkeys(every))

@@ -1,9 +1,8 @@
-"""One training of a sweep, as a process of its own does it."""
+"""One job of a sweep, as its own process trains it."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import sys
@@ -11,17 +10,23 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from umdqn.loops import keep_compiled_programs
-from umdqn.runs import Callback, Config, Interrupted, Report, RunDirectory, train_once
+from filelock import BaseFileLock, FileLock, Timeout
+
+from umdqn.errors import Notice, UmdqnError, one_line
+from umdqn.loops.machine import keep_compiled_programs
+from umdqn.runs.callbacks import Callback, Report
+from umdqn.runs.config import Config
+from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import Busy, locked, read_sealed
+from umdqn.runs.start import train_once
+from umdqn.runs.trainer import Interrupted
 from umdqn.sweeps.plan import Job
-from umdqn.types import Notice, UmdqnError, one_line
 
-# How long the process of a driver that was killed may take to go.
+# Seconds to wait for a process of a killed driver to end.
 _PATIENCE = 60.0
 _SECONDS_BETWEEN_NOTES = 1.0
 
@@ -33,47 +38,56 @@ class Outcome(NamedTuple):
     """`finished`, `failed` (it would fail again), `interrupted`, or `lost` (its process died)."""
     reason: str = ""
     notes: tuple[str, ...] = ()
-    """What the user should know of it all the same."""
+    """Notices of the training, for the user."""
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Outcome:
-        """The outcome of data."""
+        """Return the outcome of JSON data."""
         return cls(**data)._replace(notes=tuple(data.get("notes", ())))
 
 
+def failure(outcomes: Mapping[str, Outcome]) -> UmdqnError | None:
+    """Return the error that lists the jobs which are not finished; None if all are."""
+    failed = {name: end.reason for name, end in outcomes.items() if end.status != "finished"}
+    if not failed:
+        return None
+    listed = "; ".join(f"{name} ({reason})" for name, reason in failed.items())
+    return UmdqnError(f"{len(failed)} of {len(outcomes)} runs failed: {listed}")
+
+
 class Place(NamedTuple):
-    """Where a sweep keeps a job."""
+    """Paths of a sweep."""
 
     root: Path
 
     @property
     def plan(self) -> Path:
-        """All jobs."""
+        """The file of all jobs."""
         return self.root / "sweep.json"
 
     def job(self, name: str) -> Path:
-        """What is to be done."""
+        """The file of one job, which its process reads."""
         return self.root / "jobs" / f"{name}.json"
 
     def run(self, name: str) -> Path:
-        """The run directory."""
+        """The run directory of a job."""
         return self.root / "runs" / name
 
     def begun(self, job: Job) -> bool:
-        """Whether anything of a job is there."""
+        """Return whether a job has written anything."""
         return not RunDirectory(self.run(job.name)).vacant()
 
     def finished(self, job: Job) -> bool:
-        """Whether there is nothing left to do of a job."""
+        """Return whether a job is finished."""
         return RunDirectory(self.run(job.name)).finished(job.config)
 
     def note(self, name: str) -> Path:
-        """How far it has come; lost without harm."""
+        """The progress of a job, for display only."""
         return self.root / "jobs" / f"{name}.progress"
 
 
 class Note(Callback):
-    """Writes down how far a run has come, for whoever shows the sweep."""
+    """Writes the progress of a run to a file, for the display of the sweep."""
 
     def __init__(self, path: Path):
         self._path = path
@@ -97,7 +111,7 @@ class Note(Callback):
 
 
 def work(root: Path, name: str) -> Outcome:
-    """Do a job, or what is left of it."""
+    """Train a job, or the rest of it; return its outcome."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", Notice)
         outcome = _work(root, name)
@@ -121,47 +135,50 @@ def _work(root: Path, name: str) -> Outcome:
     except MemoryError:
         return Outcome("failed", "out of memory")
     except Exception as error:
-        # A mistake of ours; the sweep goes on without it.
+        # A bug of umdqn: one job fails, the others run.
         return Outcome("failed", one_line(error))
     finally:
         if core is not None:
-            core.close()
+            core.release()
     return Outcome("finished")
 
 
-def claim_core() -> IO[bytes] | None:
-    """Run on one core that no other job of this machine has, until the file returned is closed.
+def claim_core() -> BaseFileLock | None:
+    """Bind this process to one core that no other job on this machine uses.
 
-    Jobs side by side do not get in each other's way, and the sums of compiled programs do not
-    depend on how many cores there are.
+    Returns the lock of the core, to be released afterwards; None if there is no free core or the
+    system cannot bind processes. One core per job keeps jobs from competing, and keeps sums in
+    compiled programs independent of the number of cores.
     """
     if not hasattr(os, "sched_setaffinity"):
         return None
-    folder = Path(tempfile.gettempdir()) / f"umdqn-cores-{os.getuid()}"
     cores = sorted(os.sched_getaffinity(0))
-    claim: IO[bytes] | None = None
-    chosen = cores[os.getpid() % len(cores)]
+    chosen, claim = cores[os.getpid() % len(cores)], None
     with contextlib.suppress(OSError):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        # Others may write beside it: a folder, or a link, of theirs is not ours to follow.
-        ours = folder.lstat().st_uid == os.getuid() and not folder.is_symlink()
-        for core in cores if ours else ():
-            flags = os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW
-            claim = os.fdopen(os.open(folder / str(core), flags, 0o600), "wb")
+        folder = _core_folder()
+        for core in cores if folder else ():
+            lock = FileLock(folder / str(core), mode=0o600)
             try:
-                fcntl.flock(claim, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                claim.close()
-                claim = None
+                lock.acquire(timeout=0)
+            except Timeout:
                 continue
-            chosen = core
+            chosen, claim = core, lock
             break
     os.sched_setaffinity(0, {chosen})
     return claim
 
 
+def _core_folder() -> Path | None:
+    """Return the folder of this user's core locks; None if another user has made it."""
+    user = os.getuid()
+    folder = Path(tempfile.gettempdir()) / f"umdqn-cores-{user}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    ours = folder.lstat().st_uid == user and not folder.is_symlink()
+    return folder if ours else None
+
+
 def _train(job: Job, place: Place) -> None:
-    """Train once nobody else does: a process whose driver was killed may still be there."""
+    """Train a job; wait first for a process of a killed driver that may still train it."""
     deadline = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -175,15 +192,15 @@ def _train(job: Job, place: Place) -> None:
 
 
 def main() -> None:
-    """Do the job that the command line names; the outcome is the last line of the output."""
+    """Train the job that the command line names; print the outcome as the last line."""
     threading.Thread(target=_die_with_parent, daemon=True).start()
     outcome = work(Path(sys.argv[1]), sys.argv[2])
     print(json.dumps(outcome._asdict()), flush=True)
-    # Threads of libraries have nothing more to say.
+    # Without waiting for threads of libraries.
     os._exit(0)
 
 
 def _die_with_parent() -> None:
-    """Whoever started this process holds the other end of its input."""
+    """Exit when the parent process ends, which closes the input of this one."""
     sys.stdin.buffer.read()
     os._exit(1)

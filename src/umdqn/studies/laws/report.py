@@ -1,32 +1,26 @@
-"""The report of the study of laws: tables, JSON and figures, from what has been measured."""
+"""The report of the study of laws: tables, JSON and figures."""
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 
-from umdqn.analysis.accuracy import FIGURE_STATE, truth
-from umdqn.analysis.figures import COLOURS, laws_figure, save_figure
-from umdqn.analysis.laws_study import (
-    DOMAINS,
-    KAPPAS,
-    METRICS,
-    REPRESENTATIONS,
-    SECTIONS,
-    UMDQN,
-    LawsStudy,
-)
-from umdqn.analysis.pages import Table
-from umdqn.envs.grid_world import STATES
-from umdqn.runs import load
 from umdqn.runs.files import write_bytes, write_json
+from umdqn.runs.run import load
+from umdqn.studies.laws.cases import DOMAINS, KAPPAS, METRICS, REGRESSED, REPRESENTATIONS, UMDQN
+from umdqn.studies.laws.study import LawsStudy, Result
+from umdqn.studies.pages import Table
+from umdqn.studies.study import Tell
+from umdqn.sweeps.plan import Job
+
+Results = dict[str, dict[str, Result]]
+"""Results of cases, by section and name."""
 
 _COLUMNS = {
     "w1": "W1",
@@ -46,25 +40,30 @@ _FIGURES = {
 }
 
 
-def write_report(study: LawsStudy) -> list[Path]:
-    """Write all that can be said so far; the files written."""
-    study.make()
-    results = {section: study.results(section) for section in SECTIONS}
+def write_report(study: LawsStudy, tell: Tell) -> list[Path]:
+    """Write the report on all finished cases; return the files written."""
+    results = study.results(tell)
     written = [study.out / "results.json", study.out / "report.md"]
     write_json(written[0], {"machine": _machine(), "sections": results})
-    write_bytes(written[1], _markdown(results, study).encode())
+    write_bytes(written[1], _markdown(results).encode())
+    return written + _draw(study, results)
+
+
+def _draw(study: LawsStudy, results: Results) -> list[Path]:
+    """Draw all figures that there are results for; return the files written."""
+    from umdqn.figures.kappa import kappa_figure
+    from umdqn.figures.style import save_figure
+
+    written = []
+    finished = study.finished()
     for name, (section, agents) in _FIGURES.items():
-        done = [
-            agent
-            for agent in agents
-            if agent in results[section] and study.run_path(study.key(section, agent)).exists()
-        ]
+        done = {agent: finished[section][agent] for agent in agents if agent in finished[section]}
         if done:
             written.append(study.out / f"{name}.png")
-            save_figure(_laws(study, section, done), written[-1])
+            save_figure(_laws(study, done), written[-1])
     if results["kappa"]:
         written.append(study.out / "kappa.png")
-        save_figure(_kappa_figure(results["kappa"]), written[-1])
+        save_figure(kappa_figure(results["kappa"], REGRESSED, KAPPAS), written[-1])
     return written
 
 
@@ -73,12 +72,12 @@ def _machine() -> dict[str, Any]:
 
 
 def values(result: dict[str, Any], column: str) -> np.ndarray:
-    """A number of a case, by seed."""
+    """Return one column of a result, per seed."""
     return np.array([seed[column] for seed in result["seeds"].values()])
 
 
 def _cell(result: dict[str, Any] | None, column: str) -> str:
-    """Mean over seeds, and their range."""
+    """Return the mean over seeds, and their range."""
     if result is None:
         return "-"
     numbers = values(result, column)
@@ -100,8 +99,8 @@ def _full_table(section: dict[str, dict[str, Any]]) -> str:
     return Table(["", *_COLUMNS.values(), "seconds"], rows).markdown()
 
 
-def _markdown(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:
-    """The report: every section that has results."""
+def _markdown(results: Results) -> str:
+    """Return the report: every section that has results."""
 
     def grid(section: str, rows: Sequence[str], columns: Sequence[str], column: str) -> str:
         found = results[section]
@@ -112,15 +111,14 @@ def _markdown(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:
         return Table(["", *columns], cells).markdown()
 
     kappas = [f"kappa-{value:g}" for value in KAPPAS]
-    regressed = ("umdqn-w", "qr-dqn", "iqn", "fqf")
     domains = [f"{name} [{low:g}, {high:g}]" for name, (low, high) in DOMAINS.items()]
     parts = {
-        "tuned": ["## UMDQN, tuned for true laws", _full_table(results["tuned"])],
+        "tuned": ["## UMDQN, tuned for accurate laws", _full_table(results["tuned"])],
         "algorithms": ["## Algorithms at the paper's settings", _full_table(results["algorithms"])],
         "longer": [
             "## Choices over longer trainings",
-            "Optimal actions of 47, mean over seeds, by steps. With a constant learning rate they "
-            "come and go where two actions are nearly as good.",
+            "Optimal actions of 47, mean over seeds, by steps. With a constant learning rate, "
+            "choices between nearly equal actions fluctuate.",
             _choices(results["longer"]),
         ],
         "matrix": [
@@ -133,9 +131,9 @@ def _markdown(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:
         "kappa": [
             "## The Huber threshold",
             "W1 at (2, 6) RIGHT:",
-            grid("kappa", regressed, kappas, "w1_figure"),
+            grid("kappa", REGRESSED, kappas, "w1_figure"),
             "W1 over all state-action pairs:",
-            grid("kappa", regressed, kappas, "w1"),
+            grid("kappa", REGRESSED, kappas, "w1"),
         ],
         "direction": ["## Direction of the KL divergence", _full_table(results["direction"])],
         "domain": [
@@ -145,7 +143,7 @@ def _markdown(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:
         ],
     }
     chosen = [text for section, part in parts.items() if results[section] for text in part]
-    return "\n\n".join(["# How true are learned laws?", _preamble(results, study), *chosen]) + "\n"
+    return "\n\n".join(["# How accurate are learned laws?", _preamble(results), *chosen]) + "\n"
 
 
 def _choices(section: dict[str, dict[str, Any]]) -> str:
@@ -161,13 +159,12 @@ def _choices(section: dict[str, dict[str, Any]]) -> str:
     return Table(["", *(f"{step:,}" for step in steps)], rows).markdown()
 
 
-def _preamble(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:
-    once = {
-        study.key(section, name): result["seconds"] or 0.0
-        for section, found in results.items()
-        for name, result in found.items()
-    }
+def _preamble(results: Results) -> str:
+    every = [result for found in results.values() for result in found.values()]
+    # Cases that two sections share count once.
+    once = {json.dumps(result["config"]): result["seconds"] or 0.0 for result in every}
     hours = sum(once.values()) / 3600
+    seeds = " or ".join(map(str, sorted({len(result["seeds"]) for result in every})))
     machine = _machine()
     steps = {
         section: sorted({result["step"] for result in found.values()})
@@ -178,8 +175,8 @@ def _preamble(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:
         f"{section}: {', '.join(f'{n:,}' for n in numbers)}" for section, numbers in steps.items()
     )
     return (
-        f"Grid world, {study.seeds} seeds, {machine['cores']} cores, {machine['system']}; "
-        f"{hours:.1f} hours of training. Steps a seed: {lengths}. The sections `algorithms` and "
+        f"Grid world, {seeds} seeds, {machine['cores']} cores, {machine['system']}; "
+        f"{hours:.1f} hours of training. Steps per seed: {lengths}. The sections `algorithms` and "
         "`longer` have the preset `paper`, the others `tuned`.\n\n"
         "Distances to the exact laws, averaged over the 188 state-action pairs: mean over seeds "
         "(range over seeds). W1, Cramer and KS compare CDFs; mean, std and CVaR are absolute "
@@ -187,35 +184,10 @@ def _preamble(results: dict[str, dict[str, Any]], study: LawsStudy) -> str:
     )
 
 
-def _laws(study: LawsStudy, section: str, agents: Sequence[str]) -> Figure:
-    rows = {}
-    for agent in agents:
-        run = load(study.run_path(study.key(section, agent)))
-        rows[agent] = [run.law(FIGURE_STATE, seed) for seed in run.seeds]
-    exact = truth(run.config.discount)[STATES.index(FIGURE_STATE)]
-    preset, steps = run.config.preset, run.step
-    title = f"Laws of the return at {FIGURE_STATE}, preset {preset}, {steps:,} steps"
-    return laws_figure(rows, exact, run.agent.spec.action_names, title)
+def _laws(study: LawsStudy, cases: dict[str, list[Job]]) -> Any:
+    """Draw the laws of some cases, all seeds of each, beside the exact ones."""
+    from umdqn.figures.laws import figure_state_laws
 
-
-def _kappa_figure(results: dict[str, dict[str, Any]]) -> Figure:
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4), constrained_layout=True, sharey=False)
-    places = np.arange(len(KAPPAS))
-    for axis, column in zip(axes, ("w1_figure", "w1"), strict=True):
-        for colour, agent in zip(COLOURS, ("umdqn-w", "qr-dqn", "iqn", "fqf"), strict=False):
-            names = [f"{agent}-kappa-{kappa:g}" for kappa in KAPPAS]
-            done = [place for place in places if names[place] in results]
-            if not done:
-                continue
-            numbers = np.array([values(results[names[place]], column) for place in done])
-            axis.plot(done, numbers.mean(axis=1), "o-", color=colour, label=agent)
-            axis.fill_between(
-                done, numbers.min(axis=1), numbers.max(axis=1), color=colour, alpha=0.2, linewidth=0
-            )
-        axis.set_xticks(places, [f"{kappa:g}" for kappa in KAPPAS])
-        axis.set_ylim(bottom=0)
-        where = "at (2, 6) RIGHT" if column == "w1_figure" else "over all pairs"
-        axis.set(xlabel="Huber threshold kappa", ylabel="W1 to the exact law", title=where)
-        axis.grid(alpha=0.25)
-    axes[0].legend(frameon=False)
-    return figure
+    rows = {name: [load(study.run_path(job)) for job in jobs] for name, jobs in cases.items()}
+    config, step = next(iter(rows.values()))[0].config, next(iter(rows.values()))[0].step
+    return figure_state_laws(rows, f"preset {config.preset}, {step:,} steps")

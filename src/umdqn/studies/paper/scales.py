@@ -1,16 +1,11 @@
-"""How much of the paper's study to do: three scales, as data, and how long each takes."""
+"""Three scales of the paper's study, as data."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
-from umdqn.loops import available_cores
-from umdqn.runs import Config
-from umdqn.sweeps import Job, Sweep
+from umdqn.sweeps.plan import Job, Sweep
 
 UMDQN = ("umdqn-kl", "umdqn-c", "umdqn-w")
 BASELINES = ("dqn", "cdqn", "qr-dqn", "iqn", "fqf")
@@ -20,12 +15,9 @@ MINATAR = tuple(
 )
 ATARI = ("ALE/Pong", "ALE/Boxing", "ALE/Freeway")
 
-# Seconds from the start of a process to its first step: imports and compiling.
-_START = 12.0
-
 
 class Part(NamedTuple):
-    """Environments that are treated alike."""
+    """Environments that are trained with the same settings."""
 
     envs: tuple[str, ...]
     agents: tuple[str, ...]
@@ -40,8 +32,8 @@ def _evaluated(every: int, episodes: int, **more: Any) -> dict[str, Any]:
 
 
 _ALL = (*UMDQN, *BASELINES)
-_TINY = {"replay.warmup": 200, "replay.batch_size": 8, "update_every": 8, "target_every": 80}
-# Half the updates of the preset, so that all of the scale takes hours and not a day.
+_TINY = {"replay.warmup": 200, "replay.batch_size": 8, "update_every": 8, "target.every": 80}
+# Half the updates of the preset, so that the scale takes hours and not a day.
 _SELDOM = {"update_every": 4}
 # The reference trains 10,000 episodes; these are about as many steps.
 SCALES: dict[str, tuple[Part, ...]] = {
@@ -75,7 +67,7 @@ SCALES: dict[str, tuple[Part, ...]] = {
 
 
 def jobs_of(scale: str, envs: Iterable[str], agents: Iterable[str]) -> list[Job]:
-    """The trainings of a scale on some environments with some agents."""
+    """Return the trainings of a scale on some environments with some agents."""
     envs, agents = set(envs), set(agents)
     jobs = []
     for part in SCALES[scale]:
@@ -92,33 +84,3 @@ def jobs_of(scale: str, envs: Iterable[str], agents: Iterable[str]) -> list[Job]
         )
         jobs += sweep.jobs()
     return jobs
-
-
-@cache
-def rates() -> dict[str, dict[str, float]]:
-    """Steps a second of one seed on one core, by family and agent, as once measured.
-
-    An environment that is unlike its family stands there by its own name.
-    """
-    text = files("umdqn.analysis").joinpath("rates.json").read_text()
-    return json.loads(text)["steps_per_second"]
-
-
-def seconds(config: Config) -> float:
-    """About how long a run takes on one core of the machine that the rates are from."""
-    known = rates()
-    family = known.get(config.environment().spec.family, known["classic-control"])
-    alike = known.get(config.env, family)
-    work = config.steps * config.seeds / alike.get(config.agent, min(alike.values()))
-    # The rates are those of the paper's batches and updates.
-    work *= (config.replay.batch_size / 32) ** 0.7
-    usual = 4 if config.environment().spec.family in ("minatar", "atari") else 1
-    return _START + work * usual / config.update_every
-
-
-def hours(jobs: Iterable[Job], cores: int | None = None) -> float:
-    """About how long jobs take together."""
-    costs = [seconds(job.config) for job in jobs]
-    if not costs:
-        return 0.0
-    return max(sum(costs) / (cores or available_cores()), max(costs)) / 3600

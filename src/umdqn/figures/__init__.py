@@ -1,0 +1,1 @@
+"""Figures: laws, learning curves, statistics, calibration, episodes. Imports Matplotlib."""

@@ -1,0 +1,1 @@
+"""Studies: a sweep of trainings, and a report made from the finished runs."""
