@@ -19,9 +19,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from umdqn.agents import ALGORITHMS
-from umdqn.loops import available_cores, use_all_cores
-from umdqn.runs import configure
+from umdqn.agents.algorithms import ALGORITHMS
+from umdqn.loops.machine import available_cores, use_all_cores
+from umdqn.runs.build import build_training
+from umdqn.runs.configure import configure
 
 use_all_cores()
 
@@ -39,12 +40,12 @@ FAIR = {"replay.warmup": 100, "exploration.start": 0.05, "exploration.end": 0.05
 def ours(agent: str, seeds: int = 1, env: str = "grid-world", **overrides: Any) -> Rate:
     """Environment steps a second over all seeds, at the paper's settings."""
     config = configure(env, agent, "paper", FAIR | {"seeds": seeds} | overrides)
-    lanes = config.build_lanes()
-    lanes.advance(300)
+    training = build_training(config)
+    training.advance(300)
 
     def rate(steps: int) -> float:
         start = time.perf_counter()
-        lanes.advance(steps)
+        training.advance(steps)
         return steps * seeds / (time.perf_counter() - start)
 
     return rate
@@ -131,7 +132,7 @@ def scaling(rounds: int) -> dict[str, dict[str, float]]:
 
 _FIRST_STEP = """
 import sys, time
-from umdqn.loops import keep_compiled_programs
+from umdqn.loops.machine import keep_compiled_programs
 keep_compiled_programs()
 import umdqn
 class FirstChunk(umdqn.Callback):

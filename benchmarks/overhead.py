@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from umdqn.runs import Callback, configure, train_config
+from umdqn.runs.callbacks import Callback
+from umdqn.runs.configure import configure
 from umdqn.runs.records import Records
+from umdqn.runs.start import train_config
 from umdqn.runs.trainer import Trainer
 
 CASES = (

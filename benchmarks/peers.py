@@ -16,7 +16,7 @@ from stable_baselines3 import DQN
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from UMNN import MonotonicNN
 
-from umdqn.envs import find
+from umdqn.envs.catalogue import find
 from umdqn.envs.minatar import MinAtar
 
 BATCH, POINTS, FEATURES, ACTIONS, DISCOUNT = 32, 200, 128, 4, 0.5

@@ -15,10 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from umdqn.envs.grid_world import ACTIONS, STATES
-from umdqn.laws import FlowLaw
-from umdqn.networks import Umnn
-from umdqn.runs import load
+from umdqn.laws.flow import FlowLaw
+from umdqn.networks.umnn import Umnn
+from umdqn.runs.build import build_agent
 from umdqn.runs.fields import override
+from umdqn.runs.run import load
 
 POINTS = np.linspace(-1, 1, 401)
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -56,10 +57,10 @@ def main() -> None:
     run = load(options.run)
     if options.intervals:
         fields = {"representation.intervals": options.intervals}
-        run.agent = override(run.config, fields).build_agent()
+        run.agent = build_agent(override(run.config, fields))
     every = []
-    for seed, params in run.params.items():
-        network = run.agent.network(params)
+    for seed, learned in run.learned.items():
+        network = run.agent.network(learned.params)
         for state in STATES:
             observation = jnp.asarray(state, jnp.float32)
             features = np.asarray(network.torso(observation), np.float64)
@@ -67,7 +68,7 @@ def main() -> None:
             for action in range(len(ACTIONS)):
                 law = laws[action]
                 assert isinstance(law, FlowLaw), "only laws with a CDF of their own"
-                z = law.domain.from_unit(jnp.asarray(POINTS, jnp.float32))
+                z = law.support.from_unit(jnp.asarray(POINTS, jnp.float32))
                 height = jnp.asarray(referee(network.head.umnn, features, action), jnp.float32)
                 error = np.abs(np.asarray(law.cdf(z)) - np.asarray(law.link.cdf(height))).max()
                 every.append(float(error))

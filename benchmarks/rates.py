@@ -1,7 +1,7 @@
 """Steps a second of every agent on a game of every family: what estimates of time are made of.
 
 One seed on one core, as in a sweep, after compiling, with the preset `paper` (a shorter warm-up,
-the same work). Writes src/umdqn/analysis/rates.json.
+the same work). Writes src/umdqn/studies/rates.json.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import platform
 import time
 from pathlib import Path
 
-from umdqn.agents import ALGORITHMS
-from umdqn.envs import CATALOGUE
-from umdqn.runs import configure
+from umdqn.agents.algorithms import ALGORITHMS
+from umdqn.envs.catalogue import CATALOGUE
+from umdqn.runs.build import build_training
+from umdqn.runs.configure import configure
 from umdqn.sweeps.work import claim_core
 
-OUT = Path(__file__).parents[1] / "src" / "umdqn" / "analysis" / "rates.json"
+OUT = Path(__file__).parents[1] / "src" / "umdqn" / "studies" / "rates.json"
 SECONDS = 4.0
 FAMILIES = {
     "grid-world": "grid-world",
@@ -36,16 +37,16 @@ def rate(env: str, agent: str) -> float:
     # Random actions cost no network, and most of a study is spent with few of them.
     few = {"exploration.start": 0.05, "exploration.end": 0.05}
     fields = {"replay.warmup": WARMUP, "replay.capacity": 10_000, "steps": 1_000_000} | few
-    lanes = configure(env, agent, "paper", fields).build_lanes()
+    training = build_training(configure(env, agent, "paper", fields))
     try:
-        lanes.advance(WARMUP + 8)
+        training.advance(WARMUP + 8)
         steps, start = 0, time.perf_counter()
         while time.perf_counter() - start < SECONDS:
-            lanes.advance(100)
+            training.advance(100)
             steps += 100
         return steps / (time.perf_counter() - start)
     finally:
-        lanes.close()
+        training.close()
 
 
 def measured() -> dict[str, dict[str, float]]:

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import jax
 
-from umdqn.analysis.scales import ATARI, BASELINES, CLASSIC, MINATAR, SCALES, UMDQN, rates
 from umdqn.loops import needed_bytes
-from umdqn.runs import configure
+from umdqn.runs.configure import configure
 from umdqn.runs.directory import MOST_OLDER
+from umdqn.studies.cost import rates
+from umdqn.studies.paper.scales import ATARI, BASELINES, CLASSIC, MINATAR, SCALES, UMDQN
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "docs" / "scale.md"
@@ -109,9 +110,9 @@ def disk() -> float:
 
 def rates_lines() -> list[str]:
     """What was measured."""
-    machine = json.loads((ROOT / "src/umdqn/analysis/rates.json").read_text())["machine"]
+    machine = json.loads((ROOT / "src/umdqn/studies/rates.json").read_text())["machine"]
     return [
-        "Made by `python benchmarks/scale.py` from the rates in `src/umdqn/analysis/rates.json`, "
+        "Made by `python benchmarks/scale.py` from the rates in `src/umdqn/studies/rates.json`, "
         f"measured by `python benchmarks/rates.py` on one core of {machine['processor']} "
         f"({machine['cores']} cores, {machine['system']}).",
         "",

@@ -4,7 +4,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from umdqn.cli import main
+from umdqn.cli.main import main
 
 STEPS, SEEDS, STATE = "60000", "2", "2,6"
 

@@ -1,5 +1,7 @@
 """Every algorithm: what it learns on a chain with a known law, and parity with RLax."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,14 +11,32 @@ import pytest
 import rlax
 from scipy import stats
 
-from umdqn.agents import ALGORITHMS, Agent
-from umdqn.laws import Atoms, Law, Quantiles, bellman, fraction_gradient, project
-from umdqn.laws.implicit import ProposedQuantiles
-from umdqn.metrics import KL, Mean, Mmd, Wasserstein
-from umdqn.networks import Linear
-from umdqn.types import Domain, EnvSpec, Observation, Transition
+from umdqn.agents.agent import Agent, Learned
+from umdqn.agents.algorithms import ALGORITHMS
+from umdqn.decisions.mean import Mean as MeanDecision
+from umdqn.exploration.epsilon_greedy import EpsilonGreedy
+from umdqn.laws.atoms import Atoms, even_positions, project
+from umdqn.laws.bellman import bellman
+from umdqn.laws.law import Law
+from umdqn.laws.particles import Particles
+from umdqn.laws.support import Support
+from umdqn.metrics import METRICS
+from umdqn.metrics.kl import KL
+from umdqn.metrics.mean import Mean
+from umdqn.metrics.mmd import Mmd
+from umdqn.metrics.wasserstein import Wasserstein
+from umdqn.networks.dense import Linear
+from umdqn.networks.torsos import Mlp
+from umdqn.optimisers.optimiser import Optimiser
+from umdqn.replay.transition import Batch, Transition
+from umdqn.representations import REPRESENTATIONS
+from umdqn.representations.discrete import Categorical, Expectation, Quantiles
+from umdqn.representations.proposed import ProposedQuantiles, fraction_gradient
+from umdqn.specs import Domain, EnvSpec, Observation
+from umdqn.targets.periodic import Periodic
 
 DOMAIN = Domain(-2.0, 2.0)
+SUPPORT = Support.of(DOMAIN)
 CHAIN = EnvSpec(
     name="chain",
     family="chain",
@@ -29,7 +49,7 @@ CHAIN = EnvSpec(
 )
 
 
-def chain_batch(key, noise: float) -> Transition:
+def chain_batch(key, noise: float) -> Batch:
     """From state 0 to state 1 for nothing, and from there to the end.
 
     Action 0 then pays 1.2 or -0.8, action 1 pays -0.5, plus noise.
@@ -39,21 +59,32 @@ def chain_batch(key, noise: float) -> Transition:
     action = jax.random.randint(action_key, (32,), 0, 2)
     gamble = jnp.where(jax.random.bernoulli(reward_key, shape=(32,)), 1.2, -0.8)
     reward = jnp.where(action == 0, gamble, -0.5) + noise * jax.random.normal(noise_key, (32,))
-    return Transition(last[:, None], action, last * reward, 0.5 * (1 - last), jnp.ones((32, 1)))
+    discount = 0.5 * (1 - last)
+    seen = Transition(last[:, None], action, last * reward, discount, jnp.ones((32, 1)))
+    return Batch(seen, jnp.arange(32), jnp.ones(32))
 
 
-def learned(representation, metric, noise: float, updates: int, **options) -> list[Law]:
-    """The laws that an agent has learned of the chain: both actions of both states."""
-    agent = Agent(
+def made(representation, metric, widths, optimiser, double=False) -> Agent:
+    return Agent(
         spec=CHAIN,
         domain=DOMAIN,
         representation=representation,
         metric=metric,
-        torso=(64,),
-        optimiser=optax.adam(optax.cosine_decay_schedule(3e-3, updates)),
-        sync_every=100,
-        **options,
+        decision=MeanDecision(),
+        torso=Mlp(widths),
+        optimiser=Optimiser.adopt(optimiser),
+        target=Periodic(100),
+        exploration=EpsilonGreedy(),
+        double=double,
+        updates=1,
+        update_every=1,
     )
+
+
+def learned(representation, metric, noise: float, updates: int, **options) -> list[Law]:
+    """The laws that an agent has learned of the chain: both actions of both states."""
+    adam = optax.adam(optax.cosine_decay_schedule(3e-3, updates))
+    agent = made(representation, metric, (64,), adam, **options)
 
     @jax.jit
     def train(key):
@@ -63,14 +94,21 @@ def learned(representation, metric, noise: float, updates: int, **options) -> li
 
         return jax.lax.fori_loop(0, updates, step, agent.init(key))
 
-    params = train(jax.random.key(3)).params
-    laws = [agent.laws(params, jnp.array([x])) for x in (0.0, 1.0)]
+    state = train(jax.random.key(3))
+    laws = [agent.laws(state.learned, jnp.array([x])).settled() for x in (0.0, 1.0)]
     return [laws[0][0], laws[0][1], laws[1][0], laws[1][1]]
+
+
+def parts(name):
+    """The representation and the metric of an algorithm."""
+    representation, metric, _, fields = ALGORITHMS[name]
+    of_metric = {path.removeprefix("metric."): value for path, value in fields.items()}
+    return REPRESENTATIONS[representation](), METRICS[metric](**of_metric)
 
 
 def small(name):
     """The algorithm with a threshold small enough for quantiles, and kernels as fine as the law."""
-    representation, metric, _ = ALGORITHMS[name]
+    representation, metric = parts(name)
     changes = {"points": 16 if metric.per_transition else min(metric.points, 64)}
     if isinstance(metric, Wasserstein):
         changes |= {"kappa": 0.02}
@@ -79,7 +117,7 @@ def small(name):
         changes |= {"bandwidths": (0.02, 0.2, 2.0)}
     if hasattr(metric, "root"):
         changes |= {"root": False}
-    return representation, type(metric)(**(vars(metric) | changes))
+    return representation, dataclasses.replace(metric, **changes)
 
 
 # Those that take longest; the quick ones cover the same parts.
@@ -125,40 +163,37 @@ def test_projection_is_that_of_rlax():
     for _ in range(20):
         positions = jnp.asarray(np.sort(rng.normal(scale=2.0, size=30)), jnp.float32)
         weights = jnp.asarray(rng.dirichlet(np.ones(30)), jnp.float32)
-        ours = project(positions, weights, DOMAIN, 51)
+        ours = project(Particles(positions, weights), even_positions(SUPPORT, 51))
         theirs = rlax.categorical_l2_project(positions, weights, jnp.linspace(-2, 2, 51))
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
 def test_projection_by_hand():
     # Support -2, -1, 0, 1, 2: 0.25 goes three quarters to 0, 5 to the upper end.
-    masses = project(jnp.array([0.25, 5.0]), jnp.array([0.8, 0.2]), DOMAIN, 5)
+    particles = Particles(jnp.array([0.25, 5.0]), jnp.array([0.8, 0.2]))
+    masses = project(particles, even_positions(SUPPORT, 5))
     np.testing.assert_allclose(masses, [0, 0, 0.6, 0.2, 0.2], atol=1e-6)
 
 
 def agent_of(name, **options) -> Agent:
-    representation, metric, _ = ALGORITHMS[name]
-    return Agent(
-        spec=CHAIN,
-        domain=DOMAIN,
-        representation=representation,
-        metric=metric,
-        torso=(16,),
-        optimiser=optax.adam(1e-3),
-        sync_every=100,
-        **options,
-    )
+    return made(*parts(name), (16,), optax.adam(1e-3), **options)
+
+
+def mean_loss(agent, params, target, batch, key) -> float:
+    """The loss of parameters with a target network, averaged over a batch."""
+    state = agent.init(jax.random.key(0))._replace(target_params=target)
+    return float(jnp.mean(agent.losses(params, state, batch.transition, key)))
 
 
 def test_categorical_loss_is_the_cross_entropy_of_rlax():
     agent = agent_of("cdqn")
     params, target = (agent.init(jax.random.key(seed)).params for seed in (0, 1))
     batch = chain_batch(jax.random.key(2), 0.1)
-    ours = float(agent.loss(params, target, batch, jax.random.key(3)))
+    ours = mean_loss(agent, params, target, batch, jax.random.key(3))
     atoms = jnp.linspace(-2.0, 2.0, 51)
 
     def logits(params, x):
-        return jnp.log(agent.laws(params, x).weights)
+        return jnp.log(agent.laws(Learned(params, SUPPORT), x).weights)
 
     def theirs(transition):
         following = logits(target, transition.next_observation)
@@ -172,7 +207,7 @@ def test_categorical_loss_is_the_cross_entropy_of_rlax():
         # Our KL divergence is the cross-entropy less the target's own entropy.
         return -projected @ prediction + projected @ jnp.log(safe)
 
-    assert ours == pytest.approx(float(jnp.mean(jax.vmap(theirs)(batch))), rel=1e-4)
+    assert ours == pytest.approx(float(jnp.mean(jax.vmap(theirs)(batch.transition))), rel=1e-4)
 
 
 @pytest.mark.parametrize("double", [False, True])
@@ -186,22 +221,22 @@ def test_dqn_loss_is_that_of_rlax(double):
         replace_fn=lambda weight: 1.3 * weight[:, ::-1],
     )
     following = jax.random.uniform(jax.random.key(5), (32, 1), minval=-2.0, maxval=3.0)
-    batch = chain_batch(jax.random.key(2), 0.5)._replace(next_observation=following)
+    batch = chain_batch(jax.random.key(2), 0.5)
+    seen = batch.transition._replace(next_observation=following)
 
     def q_values(params):
-        return jax.vmap(lambda x: agent.laws(params, x).mean)
+        return jax.vmap(lambda x: agent.laws(Learned(params, SUPPORT), x).mean)
 
-    now, later = q_values(params)(batch.observation), q_values(target)(batch.next_observation)
-    chooser = q_values(params)(batch.next_observation) if double else later
+    now, later = q_values(params)(seen.observation), q_values(target)(following)
+    chooser = q_values(params)(following) if double else later
     # The test means something only where the two networks disagree.
-    assert np.any(np.argmax(later, 1) != np.argmax(q_values(params)(batch.next_observation), 1))
+    assert np.any(np.argmax(later, 1) != np.argmax(q_values(params)(following), 1))
     errors = jax.vmap(rlax.double_q_learning)(
-        now, batch.action, batch.reward, batch.discount, later, chooser
+        now, seen.action, seen.reward, seen.discount, later, chooser
     )
     expected = float(jnp.mean(rlax.huber_loss(errors, 1.0)))
-    assert float(agent.loss(params, target, batch, jax.random.key(0))) == pytest.approx(
-        expected, rel=1e-5
-    )
+    ours = mean_loss(agent, params, target, batch._replace(transition=seen), jax.random.key(0))
+    assert ours == pytest.approx(expected, rel=1e-5)
 
 
 def test_fraction_gradient_is_the_slope_of_the_distance():
@@ -230,14 +265,14 @@ def test_fraction_gradient_is_the_slope_of_the_distance():
 
 
 def test_the_proposal_learns_from_its_own_loss_only():
-    head = ProposedQuantiles(quantiles=5, entropy=0.1).build(3, 2, DOMAIN, jax.random.key(0))
+    head = ProposedQuantiles(quantiles=5, entropy=0.1).build(3, 2, jax.random.key(0))
     features, action = jnp.array([1.0, 2.0, -0.5]), jnp.int32(1)
 
     def own(head):
-        return head.own_loss(features, action, head.law(features, action))
+        return head.own_loss(features, action, head.law(features, action, SUPPORT))
 
     def regressed(head):
-        return jnp.sum(head.law(features, action).positions ** 2)
+        return jnp.sum(head.law(features, action, SUPPORT).positions ** 2)
 
     of_own, of_law = jax.grad(own)(head), jax.grad(regressed)(head)
     assert float(jnp.abs(of_own.proposal.weight).max()) > 0
@@ -268,27 +303,29 @@ def test_mmd_by_hand():
     # X at 0 and 1, Y at 1: E k(X, X') = (1 + e^-1) / 2, E k(X, Y) = (e^-1 + 1) / 2, E k(Y, Y) = 1.
     x = Atoms(jnp.array([0.0, 1.0]), jnp.array([0.5, 0.5]))
     y = Atoms(jnp.array([1.0]), jnp.array([1.0]))
-    metric = Mmd(bandwidths=(1.0,))
-    points = metric.draw(jax.random.key(0), DOMAIN)
+    compare = Mmd(bandwidths=(1.0,)).comparison(Quantiles)
+    points = compare.draw(jax.random.key(0))
     expected = (1 + np.exp(-1)) / 2 - 2 * (1 + np.exp(-1)) / 2 + 1
-    assert float(metric(y, x, points, DOMAIN)) == pytest.approx(expected, rel=1e-5)
-    assert float(metric(x, x, points, DOMAIN)) == pytest.approx(0, abs=1e-6)
+    assert float(compare(y, x, points, SUPPORT)) == pytest.approx(expected, rel=1e-5)
+    assert float(compare(x, x, points, SUPPORT)) == pytest.approx(0, abs=1e-6)
 
 
 def test_mean_loss_by_hand():
     def atom(z):
         return Atoms(jnp.array([z]), jnp.ones(1))
 
+    compare = Mean().comparison(Expectation)
     for gap, expected in ((0.5, 0.125), (3.0, 2.5)):
-        loss = Mean()(atom(1.0 + gap), atom(1.0), None, DOMAIN)
+        loss = compare(atom(1.0 + gap), atom(1.0), None, SUPPORT)
         assert float(loss) == pytest.approx(expected)
 
 
 def test_a_terminal_target_of_masses_is_the_reward():
     """No smoothing is needed where the target is projected."""
-    law = agent_of("cdqn").laws(agent_of("cdqn").init(jax.random.key(0)).params, jnp.zeros(1))[0]
+    agent = agent_of("cdqn")
+    law = agent.laws(agent.init(jax.random.key(0)).learned, jnp.zeros(1))[0]
     reward = jnp.float32(0.96)
-    assert KL().terminal(law, reward, DOMAIN) is None
+    assert KL().comparison(Categorical).terminal(reward, SUPPORT) is None
     target = bellman(law, reward, jnp.float32(0.0))
-    masses = project(*target.particles(jnp.zeros(1)), DOMAIN, 51)
+    masses = project(target.particles(jnp.zeros(1)), even_positions(SUPPORT, 51))
     assert float(masses[37]) == pytest.approx(1.0, abs=1e-5)  # -2 + 37 * 0.08

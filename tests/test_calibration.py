@@ -11,7 +11,7 @@ from umdqn.analysis.accuracy import stacked, truth
 from umdqn.analysis.calibration import LEVELS, calibration_report, summary
 from umdqn.analysis.exact import optimal_policy
 from umdqn.analysis.pits import Pits, realised_pits, usable_steps
-from umdqn.cli import main
+from umdqn.cli.main import main
 from umdqn.envs.grid_world import SIZE, STATES, GridWorld
 
 EPISODES = 4_000

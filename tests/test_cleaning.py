@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from umdqn.analysis.pages import claim
+from umdqn.errors import UmdqnError
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.configure import configure
 from umdqn.runs.run import load
 from umdqn.runs.start import resume, train_config
-from umdqn.errors import UmdqnError
+from umdqn.studies.pages import claim
 from witness import SMALL, digest
 
 

@@ -169,7 +169,7 @@ def test_bad_states_episodes_and_formats(small_run, tmp_path, capsys):
 def test_no_memory_is_one_line(monkeypatch, capsys):
     """XLA's own refusal of a petabyte."""
     monkeypatch.setattr(
-        "umdqn.commands.agents", lambda options: jnp.zeros(2**48).block_until_ready()
+        "umdqn.cli.listing.agents", lambda options: jnp.zeros(2**48).block_until_ready()
     )
     assert main(["agents"]) == 1
     error = capsys.readouterr().err

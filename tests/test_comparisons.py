@@ -1,6 +1,6 @@
 """Comparisons of what sweeps have written down."""
 
-from umdqn.cli import main
+from umdqn.cli.main import main
 
 
 def test_a_table_of_several_sweeps_says_the_same_as_they_do(tmp_path):

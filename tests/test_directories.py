@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from umdqn.errors import UmdqnError
 from umdqn.runs.configure import configure
 from umdqn.runs.directory import RunDirectory
-from umdqn.runs.run import load
 from umdqn.runs.files import read_sealed, write_sealed
-from umdqn.errors import UmdqnError
+from umdqn.runs.run import load
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,8 @@ from umdqn.errors import UmdqnError
         (lambda run: (run / "manifest.json").unlink(), "has no manifest.json"),
         (lambda run: (run / "manifest.json").write_text("[" * 100_000), "corrupt: not JSON"),
         (lambda run: replace(run, '"seeds": 2', '"seeds": 1'), "its checksum is wrong"),
-        (lambda run: replace(run, '"format_version": 2', '"format_version": 1'), "version 1;"),
+        (lambda run: replace(run, '"format_version": 3', '"format_version": 4'), "version 4;"),
+        (lambda run: edit(run, format_version=2), "written by umdqn 0.1.* train it again"),
         (lambda run: edit(run, format_version=99), "format version 99"),
         (lambda run: edit(run, config={}), "corrupt"),
         (lambda run: edit(run, versions=None), "corrupt: versions is None"),
@@ -31,7 +32,10 @@ from umdqn.errors import UmdqnError
         (lambda run: edit(run, metrics=[1]), r"corrupt: metrics is \[1\]"),
         (lambda run: from_later(run), "written by umdqn 99.0, not .* unknown fields: wings"),
         (lambda run: cut(run), "corrupt: its size is wrong"),
-        (lambda run: edit_config(run, torso=[128, 64]), "not those of the manifest"),
+        (
+            lambda run: edit_config(run, torso={"name": "mlp", "widths": [9]}),
+            "not those of the manifest",
+        ),
         (lambda run: edit_config(run, steps=-1), "steps = -1"),
         (lambda run: [p.unlink() for p in (run / "checkpoints").iterdir()], "no checkpoint"),
     ],
@@ -41,7 +45,7 @@ def test_corrupt_and_foreign_directories_are_refused(small_run, tmp_path, spoil,
     shutil.copytree(small_run.path, copy)
     spoil(copy)
     with pytest.raises(UmdqnError, match=message) as error:
-        _ = load(copy).params
+        load(copy)
     assert "\n" not in str(error.value)
 
 
@@ -76,7 +80,8 @@ def cut(run):
 def test_simultaneous_starts_do_not_meet(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     script = (
-        "from umdqn.runs import RunDirectory, configure\n"
+        "from umdqn.runs.configure import configure\n"
+        "from umdqn.runs.directory import RunDirectory\n"
         "config = configure('grid-world', 'dqn')\n"
         "directory = RunDirectory.claim(config, None)\n"
         "directory.begin(config)\n"

@@ -5,6 +5,7 @@ import jax
 import numpy as np
 import pytest
 from gymnasium import spaces
+from umdqn.types import Domain, Notice, UmdqnError
 
 import umdqn
 from umdqn.agents import EpsilonGreedy, ReplayConfig
@@ -14,7 +15,6 @@ from umdqn.envs.hosted import spec_of
 from umdqn.loops import HostLanes, HostLoop, evaluate_hosted
 from umdqn.runs import configure, load, train_config, trainer
 from umdqn.runs.domains import estimated_domain
-from umdqn.types import Domain, Notice, UmdqnError
 
 SMALL = {"replay.warmup": 100, "torso": "16,16", "representation.hidden": "16", "metric.points": 20}
 

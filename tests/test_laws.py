@@ -1,7 +1,5 @@
 """The contract of laws, for every member of every table, and the Bellman push-forward."""
 
-from functools import partial
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -9,74 +7,22 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from umdqn.laws import (
-    REPRESENTATIONS,
-    Affine,
-    Atoms,
-    Dirac,
-    Either,
-    GaussianMixture,
-    Law,
-    Uniform,
-    bellman,
-    midpoints,
-    normal,
+from law_cases import (
+    CONTINUOUS,
+    DISCRETE,
+    DOMAIN,
+    SUPPORT,
+    UMNNS,
+    Compiled,
+    gaussian,
+    mixture,
+    represented,
 )
-from umdqn.types import Domain
-
-DOMAIN = Domain(-3.0, 5.0)
-
-
-def represented(name: str, seed: int = 0) -> Law:
-    """A law from a freshly initialised, sharpened head."""
-    sharp = {"point_scale": 20.0} if name.startswith("umnn") else {}
-    size = 4 if sharp else 32
-    head = REPRESENTATIONS[name](**sharp).build(size, 2, DOMAIN, jax.random.key(seed))
-    return head.law(3 * jax.random.normal(jax.random.key(seed + 1), (size,)), jnp.int32(1))
-
-
-def mixture() -> GaussianMixture:
-    return GaussianMixture(
-        jnp.array([0.3, 0.5, 0.2]), jnp.array([-1.0, 0.5, 2.0]), jnp.array([0.2, 0.6, 0.1])
-    )
-
-
-DISCRETE = {name: (lambda name=name: represented(name)) for name in REPRESENTATIONS}
-UMNNS = {name: DISCRETE.pop(name) for name in ("umnn-pdf", "umnn-cdf", "umnn-qf")}
-CONTINUOUS = UMNNS | {
-    "mixture": mixture,
-    "normal": lambda: normal(jnp.float32(0.5), 0.3),
-    "uniform": lambda: Uniform(jnp.float32(-0.5), jnp.float32(2.0)),
-    "affine": lambda: Affine(represented("umnn-cdf"), jnp.float32(0.7), jnp.float32(0.5)),
-    "either": lambda: Either(jnp.bool_(False), Dirac(jnp.float32(1.0)), mixture()),
-}
-DISCRETE |= {
-    "atoms": lambda: Atoms(jnp.array([0.5, -1.0, 3.0, -1.0]), jnp.array([0.1, 0.2, 0.3, 0.4])),
-    "affine-atoms": lambda: Affine(represented("quantiles"), jnp.float32(0.7), jnp.float32(0.5)),
-    "affine-point": lambda: Affine(mixture(), jnp.float32(0.7), jnp.float32(0.0)),
-}
-
-
-class Compiled:
-    """A law whose views are compiled, for speed; one test holds them equal to the eager ones."""
-
-    def __init__(self, law: Law):
-        self.law = law
-
-    def __getattr__(self, name):
-        if isinstance(getattr(type(self.law), name), property):
-            return _property(self.law, name)
-        return partial(_method, self.law, name)
-
-
-@eqx.filter_jit
-def _property(law, name):
-    return getattr(law, name)
-
-
-@eqx.filter_jit
-def _method(law, name, *arguments):
-    return getattr(law, name)(*arguments)
+from umdqn.laws.atoms import DiscreteLaw, midpoints
+from umdqn.laws.bellman import bellman
+from umdqn.laws.closed import Dirac
+from umdqn.laws.trained import TrainedLaw
+from umdqn.representations import REPRESENTATIONS
 
 
 @pytest.fixture(scope="module", params=CONTINUOUS | DISCRETE)
@@ -133,11 +79,13 @@ def test_quantile_of_atoms_is_the_first_point_that_reaches_the_fraction(discrete
     # Fractions that no atom reaches exactly, where rounding would decide.
     fractions = np.linspace(0.00131, 0.99871, 311)
     found = discrete.quantile(jnp.asarray(fractions, jnp.float32))
-    for particles in (discrete.particles, discrete.sorted_particles):
-        positions, weights = particles(midpoints(200))
-        expected = np.quantile(positions, fractions, weights=weights, method="inverted_cdf")
+    particles = discrete.particles(midpoints(200))
+    for each in (particles, particles.sorted()):
+        expected = np.quantile(
+            each.positions, fractions, weights=each.weights, method="inverted_cdf"
+        )
         np.testing.assert_allclose(found, expected, atol=1e-6)
-    assert np.all(np.diff(positions) >= 0)
+    assert np.all(np.diff(each.positions) >= 0)
 
 
 @pytest.mark.parametrize("name", [n for n in DISCRETE if not n.startswith("affine-p")])
@@ -154,8 +102,9 @@ def test_pdf_of_atoms_is_a_histogram(name):
     assert area[-1] == pytest.approx(1, abs=3 * cells[0] * pdf.max())
     spread = np.asarray(law.spread_cdf(jnp.asarray(z, jnp.float32)), np.float64)
     assert np.abs(area - spread).max() < 3 * cells[0] * pdf.max()
-    if isinstance(law.law, Atoms):
-        starts, stops, weights = (np.asarray(part, np.float64) for part in law.bars())
+    atoms = law.law.settled()
+    if isinstance(atoms, DiscreteLaw):
+        starts, stops, weights = (np.asarray(part, np.float64) for part in atoms._bars())
         steps = np.asarray(law.cdf(jnp.asarray(z, jnp.float32)), np.float64)
         moved = np.trapezoid(np.abs(area - steps), z)
         assert moved <= np.sum(weights * (stops - starts)) + 1e-3
@@ -208,18 +157,6 @@ def test_compiled_views_are_the_eager_ones(law):
         np.testing.assert_allclose(eager, compiled, rtol=2e-4, atol=2e-5)
 
 
-@pytest.mark.parametrize("name", REPRESENTATIONS)
-def test_a_head_gives_each_actions_law(name):
-    head = REPRESENTATIONS[name]().build(4, 3, DOMAIN, jax.random.key(1))
-    features = jax.random.normal(jax.random.key(2), (4,))
-    laws, z = head.laws(features), jnp.linspace(-2, 4, 11)
-    means = laws.mean
-    for action in range(3):
-        one = head.law(features, jnp.int32(action))
-        np.testing.assert_allclose(laws[action].cdf(z), one.cdf(z), atol=1e-5)
-        np.testing.assert_allclose(means[action], one.mean, atol=1e-4)
-
-
 def test_flows_stay_valid_far_outside_the_domain():
     for name in ("umnn-pdf", "umnn-cdf"):
         law = represented(name)
@@ -232,8 +169,8 @@ def test_flows_stay_valid_far_outside_the_domain():
 
 def test_quantile_law_has_thin_exponential_tails():
     law = represented("umnn-qf")
-    _, (low, high) = law.regressed(jnp.array([0.0, 1.0]))
-    reach = 0.05 * DOMAIN.half_width
+    _, (low, high) = law.claims(jnp.array([0.0, 1.0]))
+    reach = 0.05 * SUPPORT.half_width
     outside = jnp.array([low - reach, high + 2 * reach], jnp.float32)
     expected = [1e-4 * np.exp(-1), 1 - 1e-4 * np.exp(-2)]
     np.testing.assert_allclose(law.cdf(outside), expected, atol=2e-7)
@@ -247,10 +184,9 @@ def test_push_forward_scales_and_shifts(name):
     assert float(pushed.mean) == pytest.approx(1.5 + 0.25 * float(law.mean), abs=1e-5)
     assert float(pushed.variance) == pytest.approx(0.0625 * float(law.variance), rel=1e-5)
     fractions = jnp.linspace(0.05, 0.95, 7)
-    positions, weights = pushed.particles(fractions)
-    before, same_weights = law.particles(fractions)
-    np.testing.assert_allclose(positions, 1.5 + 0.25 * before, atol=1e-6)
-    np.testing.assert_array_equal(weights, same_weights)
+    after, before = pushed.particles(fractions), law.particles(fractions)
+    np.testing.assert_allclose(after.positions, 1.5 + 0.25 * before.positions, atol=1e-6)
+    np.testing.assert_array_equal(after.weights, before.weights)
     z = jnp.linspace(0.02, 3.0, 13)
     np.testing.assert_allclose(pushed.cdf(z), law.cdf((z - 1.5) / 0.25), atol=1e-6)
     np.testing.assert_allclose(pushed.pdf(z), 4 * law.pdf((z - 1.5) / 0.25), rtol=1e-4, atol=1e-6)
@@ -258,7 +194,7 @@ def test_push_forward_scales_and_shifts(name):
 
 def test_push_forward_of_a_gaussian_in_closed_form():
     # r + gamma N(m, s^2) = N(r + gamma m, gamma^2 s^2).
-    pushed = bellman(normal(jnp.float32(2.0), 0.5), jnp.float32(-1.0), jnp.float32(0.5), mixture())
+    pushed = bellman(gaussian(2.0, 0.5), jnp.float32(-1.0), jnp.float32(0.5), mixture())
     z = np.linspace(-1.5, 1.5, 21)
     exact = stats.norm(0.0, 0.25)
     np.testing.assert_allclose(pushed.cdf(jnp.asarray(z, jnp.float32)), exact.cdf(z), atol=1e-6)
@@ -272,10 +208,10 @@ def test_push_forward_of_a_terminal_state_is_the_terminal_law():
     assert float(pushed.cvar(0.1)) == 1.0
 
 
-def slipped(name: str, end: int) -> Law:
+def slipped(name: str, end: int) -> TrainedLaw:
     """A law that leaves almost all mass beyond one end of the domain."""
-    head = REPRESENTATIONS[name]().build(4, 2, DOMAIN, jax.random.key(0))
-    law = head.law(jnp.ones(4), jnp.int32(0))
+    head = REPRESENTATIONS[name]().build(4, 2, jax.random.key(0))
+    law = head.law(jnp.ones(4), jnp.int32(0), SUPPORT)
     shift = 20.0 * end if name == "umnn-qf" else -20.0 * end
     return eqx.tree_at(lambda law: law.table.heights, law, law.table.heights + shift)
 
@@ -286,12 +222,13 @@ def test_a_law_cannot_stay_beyond_its_domain(name, end):
     # Else it would be its own target: nothing is compared out there, and it would never come back.
     law = slipped(name, end)
     bound = DOMAIN.high if end > 0 else DOMAIN.low
-    assert float(law.value) == pytest.approx(bound, abs=0.02 * DOMAIN.width)
+    width = DOMAIN.high - DOMAIN.low
+    assert float(law.confined().mean) == pytest.approx(bound, abs=0.02 * width)
     # A reward that leads back inside, as rewards of a true domain do.
     reward = -0.5 * end
     target = bellman(law, jnp.float32(reward), jnp.float32(1.0))
     if name == "umnn-qf":
-        positions, _ = target.particles(midpoints(8))
+        positions = target.particles(midpoints(8)).positions
         np.testing.assert_allclose(positions, bound + reward, atol=1e-4)
     else:
         # Between where the bound goes and the bound itself lies nothing any more.

@@ -9,10 +9,10 @@ import pytest
 
 import umdqn
 from umdqn.cli.main import main
+from umdqn.errors import UmdqnError
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.logs import loggers
-from umdqn.errors import UmdqnError
 
 FIELDS = {
     "replay.warmup": 50,

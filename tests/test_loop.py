@@ -4,13 +4,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from umdqn.types import Domain, EnvSpec, Observation, Transition
 
 from umdqn.agents import EpsilonGreedy, Replay
 from umdqn.envs import Environment, Outcome
 from umdqn.envs import grid_world as grid
 from umdqn.loops import CompiledLoop
 from umdqn.runs import configure
-from umdqn.types import Domain, EnvSpec, Observation, Transition
 
 
 def test_epsilon_follows_the_paper():

@@ -9,28 +9,31 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from umdqn.laws import REPRESENTATIONS, Dirac, GaussianMixture, bellman, normal
-from umdqn.metrics import (
-    KL,
-    METRICS,
-    Cramer,
-    Mean,
-    Mmd,
-    Wasserstein,
-)
-from umdqn.types import Domain, InvalidField
+from law_cases import TrainedMixture, gaussian
+from umdqn.errors import InvalidField
+from umdqn.laws.bellman import bellman
+from umdqn.laws.closed import Dirac, GaussianMixture
+from umdqn.laws.support import Support
+from umdqn.metrics import METRICS
+from umdqn.metrics.cramer import Cramer
+from umdqn.metrics.kl import KL
+from umdqn.metrics.mean import Mean
+from umdqn.metrics.mmd import Mmd
+from umdqn.metrics.wasserstein import Wasserstein
+from umdqn.representations import REPRESENTATIONS
+from umdqn.representations.discrete import Categorical
+from umdqn.representations.umnn import UmnnCdf, UmnnQf
+from umdqn.specs import Domain
 
-DOMAIN = Domain(-6.0, 6.0)
+SUPPORT = Support.of(Domain(-6.0, 6.0))
+NARROW = Support.of(Domain(-2.0, 2.0))
 FIRST, SECOND = (0.3, 0.8), (1.0, 0.5)
 
 
-def distance(metric, target, prediction, key=0):
-    points = metric.draw(jax.random.key(key), DOMAIN)
-    return metric(target, prediction, points, DOMAIN)
-
-
-def gaussian(mean, std):
-    return normal(jnp.float32(mean), std)
+def distance(metric, target, prediction, support=SUPPORT, kind=UmnnCdf):
+    """Compare two laws as if the prediction were of a kind of representation."""
+    comparison = metric.comparison(kind)
+    return comparison(target, prediction, comparison.draw(jax.random.key(0)), support)
 
 
 @pytest.mark.parametrize("name", ["kl", "cramer"])
@@ -58,9 +61,8 @@ def test_reverse_kl_is_least_at_the_target_even_if_mass_may_leave_the_domain():
 
     def distances(direction: str) -> np.ndarray:
         metric = KL(points=4_000, sampling="fixed", direction=direction)
-        points = metric.draw(jax.random.key(0), Domain(0.0, 8.0))
-        laws = [gaussian(-d, 1.0) for d in shifts]
-        found = [metric(gaussian(0.0, 1.0), law, points, Domain(0.0, 8.0)) for law in laws]
+        support, target = Support.of(Domain(0.0, 8.0)), gaussian(0.0, 1.0)
+        found = [distance(metric, target, gaussian(-d, 1.0), support) for d in shifts]
         return np.array(found, np.float64)
 
     phi, tail = stats.norm.pdf, stats.norm.sf
@@ -77,17 +79,15 @@ def test_reverse_kl_is_least_at_the_target_even_if_mass_may_leave_the_domain():
 
 def quantile_law(seed: int, shift=0.0):
     """The law of a fresh quantile function, moved by so many halves of the domain."""
-    head = REPRESENTATIONS["umnn-qf"](steepness=0.5).build(
-        4, 2, Domain(-2.0, 2.0), jax.random.key(seed)
-    )
-    law = head.law(jnp.ones(4), jnp.int32(0))
+    head = UmnnQf(steepness=0.5).build(4, 2, jax.random.key(seed))
+    law = head.law(jnp.ones(4), jnp.int32(0), NARROW)
     return eqx.tree_at(lambda law: law.table.heights, law, law.table.heights + shift)
 
 
 def test_cramer_of_quantile_functions_is_the_integral_over_cdfs():
-    first, second, domain = quantile_law(0), quantile_law(1, 0.1), Domain(-2.0, 2.0)
+    first, second = quantile_law(0), quantile_law(1, 0.1)
     metric = Cramer(points=2_000, sampling="fixed", root=False)
-    found = metric(first, second, metric.draw(jax.random.key(0), domain), domain)
+    found = distance(metric, first, second, NARROW, UmnnQf)
     z = np.linspace(-3, 3, 20_001, dtype=np.float32)
     gap = np.asarray(first.cdf(z) - second.cdf(z), np.float64)
     # Tails hold a ten-thousandth of the mass, which the quantiles leave out.
@@ -97,15 +97,14 @@ def test_cramer_of_quantile_functions_is_the_integral_over_cdfs():
 
 @pytest.mark.parametrize("shift", [-30.0, 30.0])
 def test_cramer_brings_quantiles_back_from_beyond_the_domain(shift):
-    domain, metric = Domain(-2.0, 2.0), Cramer(points=64, root=False)
-    points = metric.draw(jax.random.key(0), domain)
+    metric = Cramer(points=64, root=False)
 
     def distance_of(shift):
-        return metric(quantile_law(0), quantile_law(1, shift), points, domain)
+        return distance(metric, quantile_law(0), quantile_law(1, shift), NARROW, UmnnQf)
 
     # Far away E|X - Y| grows by as much as X moves, and E|X - X'| not at all.
     slope = jax.grad(distance_of)(jnp.float32(shift))
-    assert float(slope) == pytest.approx(domain.half_width * np.sign(shift), rel=1e-3)
+    assert float(slope) == pytest.approx(NARROW.half_width * np.sign(shift), rel=1e-3)
 
 
 @pytest.mark.parametrize("root", [True, False])
@@ -146,7 +145,7 @@ def test_gradient_vanishes_at_equality(name):
 
     def loss(mean, std):
         return distance(
-            metric, gaussian(*FIRST), GaussianMixture(jnp.ones(1), mean[None], std[None])
+            metric, gaussian(*FIRST), TrainedMixture(jnp.ones(1), mean[None], std[None])
         )
 
     at = jax.grad(loss, (0, 1))(jnp.float32(FIRST[0]), jnp.float32(FIRST[1]))
@@ -181,15 +180,18 @@ def test_squared_cramer_has_an_unbiased_sample_gradient_and_the_root_has_not():
 
 
 def test_terminal_laws_are_those_of_appendix_c():
-    reward, domain = jnp.float32(0.4), Domain(-2.0, 2.0)
-    law = gaussian(0.0, 1.0)
-    narrow = KL(points=200).terminal(law, reward, domain)
+    reward = jnp.float32(0.4)
+
+    def terminal(metric):
+        return metric.comparison(UmnnCdf).terminal(reward, NARROW)
+
+    narrow = terminal(KL(points=200))
     assert float(narrow.std) == pytest.approx(4.0 / 200)
     assert float(narrow.mean) == pytest.approx(0.4)
-    step = Cramer(points=200).terminal(law, reward, domain)
+    step = terminal(Cramer(points=200))
     np.testing.assert_allclose(step.cdf(jnp.array([0.35, 0.4, 0.45])), [0, 0.5, 1], atol=1e-6)
-    assert Wasserstein().terminal(law, reward, domain) is None
-    constant = bellman(law, reward, jnp.float32(0.0))
+    assert terminal(Wasserstein()) is None
+    constant = bellman(gaussian(0.0, 1.0), reward, jnp.float32(0.0))
     np.testing.assert_allclose(constant.quantile(jnp.array([0.01, 0.99])), 0.4)
 
 
@@ -205,7 +207,7 @@ def test_impossible_metrics_are_refused(metric, field):
 PAIRS = [
     (name, representation)
     for name, representation in itertools.product(METRICS, REPRESENTATIONS)
-    if METRICS[name]().serves(REPRESENTATIONS[representation])
+    if METRICS[name]().comparison(REPRESENTATIONS[representation]) is not None
 ]
 
 
@@ -222,29 +224,30 @@ def test_which_metric_trains_which_representation():
     served = {name: {r for n, r in PAIRS if n == name} for name in METRICS}
     assert served == {
         "kl": umnns | {"categorical"},
-        "cramer": umnns | {"categorical"},
+        "cramer": umnns | quantiles | {"categorical"},
         "wasserstein": umnns | quantiles,
         "mmd": umnns | quantiles,
         "mean": set(REPRESENTATIONS),
     }
-    assert not KL(direction="reverse").serves(REPRESENTATIONS["categorical"])
+    assert KL(direction="reverse").comparison(Categorical) is None
 
 
 @pytest.mark.parametrize(("name", "representation"), PAIRS)
 @pytest.mark.parametrize("sampling", ["random", pytest.param("fixed", marks=pytest.mark.slow)])
 def test_metrics_train_representations(name, representation, sampling):
     """Finite loss and gradient for ordinary and terminal targets; none at the ends of [0, 1]."""
-    metric, domain = METRICS[name](points=64, sampling=sampling), Domain(-2.0, 2.0)
-    head = REPRESENTATIONS[representation]().build(8, 2, domain, jax.random.key(0))
+    kind = REPRESENTATIONS[representation]
+    comparison = METRICS[name](points=64, sampling=sampling).comparison(kind)
+    head = kind().build(8, 2, jax.random.key(0))
     features = jnp.where(jnp.arange(8) % 2 == 0, 1.0, -0.5)
 
     def loss(head, discount):
         reward = jnp.float32(0.3)
-        following = head.law(-features, jnp.int32(0))
-        target = bellman(following, reward, discount, metric.terminal(following, reward, domain))
-        points = metric.draw(jax.random.key(1), domain)
+        following = head.law(-features, jnp.int32(0), NARROW)
+        target = bellman(following, reward, discount, comparison.terminal(reward, NARROW))
+        points = comparison.draw(jax.random.key(1))
         target = jax.lax.stop_gradient(target)
-        return metric(target, head.law(features, jnp.int32(1)), points, domain)
+        return comparison(target, head.law(features, jnp.int32(1), NARROW), points, NARROW)
 
     differentiate = eqx.filter_jit(eqx.filter_value_and_grad(loss))
     for discount in (0.5, 0.0):
@@ -256,14 +259,12 @@ def test_metrics_train_representations(name, representation, sampling):
 
 @pytest.mark.parametrize("representation", ["umnn-pdf", "umnn-cdf", "umnn-qf"])
 def test_kl_moves_a_law_that_has_missed_its_target(representation):
-    domain = Domain(-2.0, 2.0)
-    head = REPRESENTATIONS[representation]().build(8, 1, domain, jax.random.key(0))
-    metric = KL(points=200, sampling="fixed")
-    points = metric.draw(jax.random.key(1), domain)
+    kind = REPRESENTATIONS[representation]
+    head, metric = kind().build(8, 1, jax.random.key(0)), KL(points=200, sampling="fixed")
 
     def loss(head):
-        prediction = head.law(jnp.ones(8), jnp.int32(0))
-        return metric(gaussian(1.5, 0.02), prediction, points, domain)
+        prediction = head.law(jnp.ones(8), jnp.int32(0), NARROW)
+        return distance(metric, gaussian(1.5, 0.02), prediction, NARROW, kind)
 
     value, gradient = eqx.filter_jit(eqx.filter_value_and_grad(loss))(head)
     assert float(value) < 1e4

@@ -8,16 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate
 
-from umdqn.numerics import (
-    MonotoneTable,
-    clenshaw_curtis,
-    cumulative_trapezoid,
-    invert_monotone,
-    relu_sum,
-    running_sum,
-    sort_data,
-    unit_nodes,
-)
+from umdqn.numerics.inversion import invert_monotone
+from umdqn.numerics.piecewise import relu_sum
+from umdqn.numerics.quadrature import clenshaw_curtis, cumulative_trapezoid, running_sum
+from umdqn.numerics.sorting import sort_data
+from umdqn.numerics.table import MonotoneTable, unit_nodes
 
 
 def dense_relu_sum(slope, intercept, weights, intervals):

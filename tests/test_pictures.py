@@ -212,7 +212,7 @@ def test_tables_of_numbers_with_bounds_of_their_own_are_scaled():
     seen = jnp.arange(6.0).reshape(2, 3)
     np.testing.assert_allclose(torso._scaled(seen.reshape(-1)), -np.ones(6))
     assert torso(seen).shape == (4,)
-    with pytest.raises(UmdqnError, match="pictures of three axes .* not 2 x 3 float32"):
+    with pytest.raises(UmdqnError, match=r"pictures of three axes .* not 2 x 3 float32"):
         torsos.Nature((4,)).build(Observation((2, 3)), jax.random.key(0))
 
 

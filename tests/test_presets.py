@@ -16,7 +16,7 @@ FIELDS = {
     "Learning rate": "optimiser.learning_rate",
     "Optimiser epsilon": "optimiser.epsilon",
     "Main update frequency": "update_every",
-    "Target update frequency": "target_every",
+    "Target update frequency": "target.every",
     "Replay memory capacity": "replay.capacity",
     "Batch size": "replay.batch_size",
     "epsilon-greedy start": "exploration.start",

@@ -8,10 +8,10 @@ import rlax
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from umdqn.laws import REPRESENTATIONS
-from umdqn.metrics import paired_quantile_huber, quantile_huber
-from umdqn.metrics.wasserstein import inside
-from umdqn.types import Domain
+from umdqn.laws.support import Support
+from umdqn.metrics.quantile_huber import inside, paired_quantile_huber, quantile_huber
+from umdqn.representations import REPRESENTATIONS
+from umdqn.specs import Domain
 
 
 @settings(max_examples=40, deadline=None)
@@ -54,10 +54,9 @@ def test_fractions_stay_off_the_ends():
 
 def test_non_crossing_quantiles_never_cross():
     """Not by a rounding error either, however sharp the shares."""
-    head = REPRESENTATIONS["non-crossing-quantiles"]().build(
-        8, 4, Domain(-2.0, 2.0), jax.random.key(0)
-    )
+    head = REPRESENTATIONS["non-crossing-quantiles"]().build(8, 4, jax.random.key(0))
+    support = Support.of(Domain(-2.0, 2.0))
     features = 40 * jax.random.normal(jax.random.key(1), (100, 8))
-    positions = np.asarray(jax.vmap(lambda x: head.laws(x).positions)(features))
+    positions = np.asarray(jax.vmap(lambda x: head.laws(x, support).positions)(features))
     assert np.all(np.diff(positions) >= 0)
     assert np.all(positions[..., -1] > positions[..., 0])

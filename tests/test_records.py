@@ -2,11 +2,11 @@
 
 import pytest
 
+from umdqn.errors import UmdqnError
 from umdqn.runs.configure import configure
+from umdqn.runs.records import Records
 from umdqn.runs.run import load
 from umdqn.runs.start import train_config
-from umdqn.runs.records import Records
-from umdqn.errors import UmdqnError
 from witness import SMALL
 
 

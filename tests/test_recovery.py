@@ -10,13 +10,13 @@ import pytest
 
 import umdqn
 from umdqn.cli.main import main
+from umdqn.errors import Notice, UmdqnError
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.configure import configure
-from umdqn.runs.run import load
-from umdqn.runs.start import resume, train_config, train_once
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import read_sealed, write_sealed
-from umdqn.errors import Notice, UmdqnError
+from umdqn.runs.run import load
+from umdqn.runs.start import resume, train_config, train_once
 from witness import SMALL, digest
 
 

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from umdqn.cli import main
+from umdqn.cli.main import main
 from umdqn.envs.catalogue import CATALOGUE
 from umdqn.errors import UmdqnError
 from umdqn.runs.configure import configure

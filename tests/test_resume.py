@@ -10,11 +10,11 @@ import time
 import numpy as np
 import pytest
 
+from umdqn.errors import Notice, UmdqnError
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.configure import configure
 from umdqn.runs.run import load
 from umdqn.runs.start import resume, train_config
-from umdqn.errors import Notice, UmdqnError
 from witness import SMALL, digest, options
 
 TWO = SMALL | {"seeds": 2}

@@ -15,16 +15,18 @@ import numpy as np
 import pytest
 
 import umdqn
-from umdqn.analysis import accuracy_report, evaluation_report, exact_laws, optimal_policy
 from umdqn.analysis.accuracy import Views, compare
+from umdqn.analysis.exact import exact_laws, optimal_policy
+from umdqn.analysis.reports import accuracy_report, evaluation_report
+from umdqn.errors import UmdqnError
+from umdqn.runs.build import build_loop
 from umdqn.runs.configure import configure
-from umdqn.runs.presets import PRESETS
-from umdqn.runs.run import load
-from umdqn.runs.start import train_config
 from umdqn.runs.fields import from_dict, to_dict
 from umdqn.runs.files import read_sealed, write_bytes, write_sealed
+from umdqn.runs.presets import PRESETS
 from umdqn.runs.records import Records
-from umdqn.errors import UmdqnError
+from umdqn.runs.run import load
+from umdqn.runs.start import train_config
 
 SMALL = {
     "steps": 1_200,
@@ -54,10 +56,10 @@ def test_same_seed_same_bits_whatever_runs_beside_it(tmp_path):
     single = configure("grid-world", "dqn", overrides=SMALL | {"seed": 1})
     alone = train_config(single, tmp_path / "alone")
     for together, apart in zip(
-        jax.tree.leaves(first.params[1]), jax.tree.leaves(alone.params[1]), strict=True
+        jax.tree.leaves(first.learned[1]), jax.tree.leaves(alone.learned[1]), strict=True
     ):
         np.testing.assert_array_equal(together, apart)
-    leaves = zip(jax.tree.leaves(first.params[0]), jax.tree.leaves(first.params[1]), strict=True)
+    leaves = zip(jax.tree.leaves(first.learned[0]), jax.tree.leaves(first.learned[1]), strict=True)
     assert any(not np.array_equal(one, other) for one, other in leaves)
 
 
@@ -123,8 +125,8 @@ def test_the_best_checkpoint_is_each_seeds_own_and_evaluated_afresh(small_run, t
     assert (best.steps, best.step) == ({0: 2_000, 1: 3_000}, 3_000)
     for seed, step in best.steps.items():
         for mine, own in zip(
-            jax.tree.leaves(best.params[seed]),
-            jax.tree.leaves(load(copy, step).params[seed]),
+            jax.tree.leaves(best.learned[seed]),
+            jax.tree.leaves(load(copy, step).learned[seed]),
             strict=True,
         ):
             np.testing.assert_array_equal(mine, own)
@@ -189,7 +191,7 @@ def test_divergence_stops_the_run_and_keeps_the_last_good_checkpoint(tmp_path):
     assert run.manifest["status"] == "failed"
     assert run.step == 400
     assert str(run.directory.checkpoints.agent_path(400)) in str(error.value)
-    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(run.params))
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(run.learned))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -199,7 +201,7 @@ def test_a_signal_to_stop_saves_and_exits_cleanly(number, tmp_path):
         [
             sys.executable,
             "-m",
-            "umdqn.cli",
+            "umdqn",
             "train",
             "grid-world",
             "dqn",
@@ -276,7 +278,7 @@ def test_a_manifest_of_an_older_version_takes_defaults(small_run, tmp_path):
 
 def test_spoilt_parameters_are_noticed_at_the_end_of_a_chunk():
     config = configure(overrides=SMALL | {"optimiser.learning_rate": 1e30})
-    loop = config.build_loop()
+    loop = build_loop(config)
     state, progress = jax.jit(loop.chunk)(loop.init(jax.random.key(0)), jnp.int32(300))
     assert int(progress.first_bad_step) == -1
     spoilt = jax.tree.map(lambda leaf: leaf * jnp.nan, state.agent.params)

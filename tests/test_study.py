@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from umdqn.cli import main
+from umdqn.cli.main import main
 from umdqn.errors import UmdqnError
 from umdqn.runs.files import read_sealed, write_sealed
 from umdqn.studies.laws.cases import SECTIONS

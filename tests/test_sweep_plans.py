@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from umdqn.cli import main
+from umdqn.cli.main import main
 from umdqn.errors import UmdqnError
 from umdqn.sweeps.driver import run_sweep
 from umdqn.sweeps.plan import joined, read_sweep, sweep_of

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from umdqn.cli import main
+from umdqn.cli.main import main
 from umdqn.errors import UmdqnError
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import locked, read_sealed, write_sealed
@@ -72,7 +72,7 @@ def test_killed_workers_and_drivers_change_nothing(undisturbed, tmp_path):
         'env = "grid-world"\nagent = "dqn"\nseeds = 2\nseeds_per_run = 1\n'
         "[axes]\ndiscount = [0.5, 0.9]\n[fields]\n" + "\n".join(lines)
     )
-    command = [sys.executable, "-m", "umdqn.cli", "sweep", str(file), "--out", str(out)]
+    command = [sys.executable, "-m", "umdqn", "sweep", str(file), "--out", str(out)]
     for victim in ("driver", "worker"):
         driver = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         seen = len(list(out.glob("runs/*/checkpoints/*.json")))
@@ -287,7 +287,7 @@ def test_a_sweep_on_ray_is_the_same_sweep(undisturbed, tmp_path):
     first, _ = undisturbed
     out = tmp_path / "out"
     # In a process of its own: Ray leaves threads behind.
-    command = [sys.executable, "-m", "umdqn.cli", "sweep", "--env", "grid-world", "--agent", "dqn"]
+    command = [sys.executable, "-m", "umdqn", "sweep", "--env", "grid-world", "--agent", "dqn"]
     command += ["--seeds", "2", "--seeds-per-run", "1", "--vary", "discount", "0.5", "0.9"]
     command += [*options(FIELDS), "--out", str(out), "--ray", "local"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)

@@ -66,7 +66,7 @@ def test_kill_at_random_moments(agent, tmp_path):
 
 def _kill_later(command, path, random):
     """Some time after the start, or soon after a new checkpoint; the run has not ended by then."""
-    process = _start([sys.executable, "-m", "umdqn.cli", *command])
+    process = _start([sys.executable, "-m", "umdqn", *command])
     before = len(RunDirectory(path).checkpoints.steps())
     deadline = time.monotonic() + random.uniform(1, 12)
     while time.monotonic() < deadline:
@@ -206,7 +206,7 @@ def _command(out, *more):
         'env = "grid-world"\nagent = ["dqn", "cdqn"]\nseeds = 10\nseeds_per_run = 1\n'
         f"[axes]\ndiscount = [0.5, 0.9]\n[fields]\n{fields}\n"
     )
-    return [sys.executable, "-m", "umdqn.cli", "sweep", str(toml), "--out", str(out), *more]
+    return [sys.executable, "-m", "umdqn", "sweep", str(toml), "--out", str(out), *more]
 
 
 def _start(command):
@@ -265,7 +265,7 @@ def test_forty_runs_on_two_nodes_of_which_one_goes(forty, tmp_path):
 def test_fifty_simultaneous_starts(tmp_path, monkeypatch):
     """Fifty trainings of the same name: fifty directories."""
     monkeypatch.chdir(tmp_path)
-    command = [sys.executable, "-m", "umdqn.cli", "train", "grid-world", "dqn"]
+    command = [sys.executable, "-m", "umdqn", "train", "grid-world", "dqn"]
     command += options(OFTEN | {"steps": 200})
     starts = [
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

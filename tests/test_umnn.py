@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from umdqn.networks import Umnn
+from umdqn.networks.umnn import Umnn
 
 FEATURES, ACTIONS, INTERVALS = 6, 3, 200
 
@@ -111,11 +111,13 @@ def test_gradients_are_the_referees():
 
 def test_cdfs_of_a_trained_network_are_within_1e_4_of_an_adaptive_integral(small_run):
     """The issue's bar on quadrature, on the domain of a network that has been trained."""
-    network = small_run.agent.network(small_run.params[0])
+    learned = small_run.learned[0]
+    network = small_run.agent.network(learned.params)
     for state, action in (((2, 6), 0), ((3, 4), 1), ((0, 0), 3)):
         observation = jnp.asarray(state, jnp.float32)
-        law, features = network.law(observation, jnp.int32(action)), network.torso(observation)
+        law = network.law(observation, jnp.int32(action), learned.support)
+        features = network.features(observation)
         for x in np.linspace(-1, 1, 21):
             exact = 1 / (1 + np.exp(-adaptive(network.head.umnn, features, x, action)))
-            z = law.domain.from_unit(jnp.float32(x))
+            z = learned.support.from_unit(jnp.float32(x))
             assert float(law.cdf(z)) == pytest.approx(exact, abs=1e-4)

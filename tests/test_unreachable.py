@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from umdqn.cli import main
+from umdqn.cli.main import main
 
 
 def test_an_unreachable_cluster_is_one_line(tmp_path, capsys):

@@ -101,9 +101,9 @@ def hosted_pits(
         values.append(_in_batches(cdfs, episode.observations, chosen, returns))
     steps = usable_steps(discount, cut) or max(map(len, values))
     padded, valid = np.zeros((episodes, steps), np.float32), np.zeros((episodes, steps), bool)
-    for row, episode in enumerate(values):
-        count = min(len(episode), steps)
-        padded[row, :count], valid[row, :count] = episode[:count], True
+    for row, found in enumerate(values):
+        count = min(len(found), steps)
+        padded[row, :count], valid[row, :count] = found[:count], True
     return Pits(padded, valid), cut
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ def _add_study(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     parser.add_argument("--seeds", default="5", help="number of seeds (default 5)")
     parser.add_argument("--steps", help="steps per seed (default: those of the study)")
     parser.add_argument("--only", nargs="+", metavar="SECTION", help="sections (default: all)")
+    _add_workers(parser)
 
 
 def _add_sweep(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
@@ -72,61 +72,66 @@ def _add_workers(parser: argparse.ArgumentParser) -> None:
 
 def study(options: argparse.Namespace) -> None:
     """Do a study, or the part of it that is missing."""
-    from umdqn.loops.machine import keep_compiled_programs, use_all_cores
     from umdqn.runs.values import read_number
-    from umdqn.studies.laws.report import write_report
-    from umdqn.studies.laws.study import SECTIONS, LawsStudy
+    from umdqn.studies.laws.study import LawsStudy
 
     seeds = read_number("seeds", int, options.seeds)
-    check_count("seeds", seeds)
     steps = None if options.steps is None else read_number("steps", int, options.steps)
-    check_count("steps", 1 if steps is None else steps)
+    _do(LawsStudy(options.out, seeds, steps, options.only or ()), options)
+
+
+def reproduce(options: argparse.Namespace) -> None:
+    """Make the paper's figures."""
+    from umdqn.studies.paper.reproduction import Reproduction
+
+    _do(Reproduction(options.out, options.scale, options.names, options.env), options)
+
+
+def _do(study: Any, options: argparse.Namespace) -> None:
+    """Train what a study lacks, write its report, and raise an error if jobs failed."""
+    from umdqn.cli.display import SweepDisplay
+    from umdqn.loops.machine import available_cores, keep_compiled_programs
+    from umdqn.studies.study import outlook, run_study
+    from umdqn.sweeps.work import failure
+
     keep_compiled_programs()
-    use_all_cores()
-    study = LawsStudy(options.out, seeds, steps)
-    todo = study.todo(options.only or list(SECTIONS))
-    print(f"{len(todo)} cases to do in {options.out}", file=sys.stderr)
-    failed = []
-    for number, (key, config) in enumerate(todo.items(), start=1):
-        print(f"[{number}/{len(todo)}] {key}", file=sys.stderr)
-        reason = _do_case(study, key, config)
-        if reason is not None:
-            failed.append(f"{key} ({reason})")
-            print(f"{key} failed: {reason}", file=sys.stderr)
-        write_report(study)
-    for path in write_report(study):
+    pool = _pool(options)
+    cores = available_cores() if options.workers is None else _workers(options)
+    print(outlook(study, cores), file=sys.stderr)
+    with SweepDisplay() as display:
+        ended = run_study(study, pool, display.show, lambda line: print(line, file=sys.stderr))
+    _print_notes(ended.outcomes)
+    for path in ended.written:
         print(path)
-    if failed:
-        raise UmdqnError(f"{len(failed)} of {len(todo)} cases failed: {'; '.join(failed)}")
-
-
-def _do_case(study: Any, key: str, config: Any) -> UmdqnError | None:
-    """Train and analyse one case of a study; return why it failed, if it did."""
-    from umdqn.cli.display import TrainingDisplay
-    from umdqn.runs.trainer import Interrupted
-
-    try:
-        with TrainingDisplay(config) as display:
-            study.do(key, config, [display])
-    except Interrupted:
-        raise
-    except UmdqnError as error:
-        return error
-    return None
+    failed = failure(ended.outcomes)
+    if failed is not None:
+        raise failed
 
 
 def sweep(options: argparse.Namespace) -> None:
     """Train many runs."""
     from umdqn.analysis.comparison import summary_table
+    from umdqn.cli.display import SweepDisplay
+    from umdqn.sweeps.driver import run_sweep
     from umdqn.sweeps.results import collect, write_results
+    from umdqn.sweeps.work import failure
 
-    with _complaints(_run(_jobs(options), options.out, options)):
+    jobs = _jobs(options)
+    with SweepDisplay() as display:
+        outcomes = run_sweep(jobs, options.out, _pool(options), display.show)
+    _print_notes(outcomes)
+    failed = failure(outcomes)
+    try:
         written = write_results(options.out)
         records = collect(options.out)
         if records:
             print_table(*summary_table(records))
         for path in written:
             print(path)
+    except UmdqnError as error:
+        raise failed or error from None
+    if failed is not None:
+        raise failed
 
 
 def _jobs(options: argparse.Namespace) -> list[Any]:
@@ -185,42 +190,10 @@ def _only(records: list[dict[str, Any]], axis: str, names: list[str]) -> list[di
     return [record for record in records if record[axis] in (names or found)]
 
 
-def reproduce(options: argparse.Namespace) -> None:
-    """Make the paper's figures."""
-    from umdqn.loops.machine import available_cores
-    from umdqn.studies.paper.reproduction import Reproduction
-    from umdqn.studies.paper.scales import hours
-
-    made = Reproduction(options.out, options.scale, options.names, options.env)
-    made.claim()
-    jobs, left = made.jobs, made.left()
-    cores = available_cores() if options.workers is None else _workers(options)
-    print(
-        f"{len(left)} of {len(jobs)} trainings are left, about {_span(hours(left, cores))} on "
-        f"{cores} cores, evaluations not counted, if they are as fast as the one whose rates are "
-        "known (umdqn/studies/rates.json)",
-        file=sys.stderr,
-    )
-    with _complaints(_run(jobs, made.sweep, options)):
-        for path in made.write():
-            print(path)
-
-
-def _span(hours: float) -> str:
-    """Return a length of time in words."""
-    return f"{hours:.1f} hours" if hours >= 1 else f"{max(hours * 60, 1):.0f} min"
-
-
-def _run(jobs: list[Any], root: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Run jobs on the pool that the options choose, and return how each ended."""
-    from umdqn.cli.display import SweepDisplay
-    from umdqn.sweeps.driver import run_sweep
-
-    with SweepDisplay() as display:
-        outcomes = run_sweep(jobs, root, _pool(options), display.show)
+def _print_notes(outcomes: Mapping[str, Any]) -> None:
+    """Print the notices of all runs, equal ones once."""
     for note, count in Counter(note for end in outcomes.values() for note in end.notes).items():
         notice(note if count == 1 else f"{note} ({count} runs)")
-    return outcomes
 
 
 def _workers(options: argparse.Namespace) -> int:
@@ -240,22 +213,6 @@ def _pool(options: argparse.Namespace) -> Callable[[Path], Any]:
         check(both, "workers", workers, "the Ray cluster knows how many it has (--ray)")
         return lambda root: RayPool(root, options.ray)
     return lambda root: LocalPool(root, workers)
-
-
-@contextmanager
-def _complaints(outcomes: dict[str, Any]) -> Iterator[None]:
-    """Let the results be reported, then raise an error that lists the runs that failed."""
-    complaint = None
-    failures = {name: end.reason for name, end in outcomes.items() if end.status != "finished"}
-    if failures:
-        listed = "; ".join(f"{name} ({reason})" for name, reason in failures.items())
-        complaint = UmdqnError(f"{len(failures)} of {len(outcomes)} runs failed: {listed}")
-    try:
-        yield
-    except UmdqnError as error:
-        raise complaint or error from None
-    if complaint:
-        raise complaint
 
 
 COMMANDS = (

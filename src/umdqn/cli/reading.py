@@ -7,14 +7,11 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from umdqn.cli.options import Command
 from umdqn.cli.tables import print_calibration, print_report
 from umdqn.errors import check
-
-if TYPE_CHECKING:
-    from umdqn.runs.run import Run
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +56,7 @@ def _add_watch(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     parser.add_argument("--steps", default="1000", help="most steps (default 1000)")
 
 
-def _loaded(options: argparse.Namespace) -> Run:
+def _loaded(options: argparse.Namespace) -> Any:
     """Load the run that a command is about, at the checkpoint that it names."""
     named = options.checkpoint
     known = named in ("last", "best") or named.isdecimal()
@@ -89,7 +86,7 @@ def accuracy(options: argparse.Namespace) -> None:
 
 def laws(options: argparse.Namespace) -> None:
     """Draw laws."""
-    from umdqn.analysis.reports import draw_laws
+    from umdqn.figures.laws import draw_laws
 
     draw_laws(_loaded(options), options.state, options.out)
     print(options.out)
@@ -97,7 +94,7 @@ def laws(options: argparse.Namespace) -> None:
 
 def watch(options: argparse.Namespace) -> None:
     """Write an episode as an animation."""
-    from umdqn.analysis.watching import watch as play
+    from umdqn.figures.watching import watch as play
     from umdqn.runs.values import read_number
 
     seed = None if options.seed is None else read_number("seed", int, options.seed)
@@ -107,7 +104,8 @@ def watch(options: argparse.Namespace) -> None:
 
 def calibrate(options: argparse.Namespace) -> None:
     """Compare laws with realised returns."""
-    from umdqn.analysis.calibration import calibration_report, draw_calibration
+    from umdqn.analysis.calibration import calibration_report
+    from umdqn.figures.calibration import draw_calibration
     from umdqn.runs.values import read_number
 
     run = _loaded(options)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from umdqn.cli.options import Command, add_fields, given_fields
 from umdqn.errors import UmdqnError
-
-if TYPE_CHECKING:
-    from umdqn.runs.config import Config
 
 
 def _add_train(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
@@ -73,7 +70,7 @@ def _resume(options: argparse.Namespace, overrides: dict[str, Any]) -> None:
     print(run.path)
 
 
-def _choose_cores(config: Config) -> None:
+def _choose_cores(config: Any) -> None:
     """Choose the CPU devices of JAX before it starts: one for one seed, else one per core."""
     from umdqn.loops.machine import keep_compiled_programs, use_all_cores, use_one_core
     from umdqn.runs.build import is_compiled

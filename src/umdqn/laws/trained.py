@@ -7,7 +7,7 @@ which of them it can compare. Nothing asks for the class of a law.
 from __future__ import annotations
 
 import abc
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from jaxtyping import Array, Float
 
@@ -35,6 +35,7 @@ class TrainedLaw(Law):
         return self
 
 
+@runtime_checkable
 class HasMasses(Protocol):
     """A law with learned masses at fixed, evenly spaced positions."""
 
@@ -42,6 +43,7 @@ class HasMasses(Protocol):
     positions: Float[Array, "atoms"]
 
 
+@runtime_checkable
 class HasClaims(Protocol):
     """A law that is trained by quantile regression."""
 

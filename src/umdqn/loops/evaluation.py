@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -78,27 +79,42 @@ def evaluate_hosted(
     prefer short ones. Episodes are given up after `limit` steps.
     """
     act = acting_program(dataclasses.replace(agent, exploration=constant(epsilon)))
-    most = np.iinfo(np.int64).max if limit is None else limit
-    key = jax.random.key(seed)
+    key, steps = jax.random.key(seed), itertools.count()
+
+    def choose(observations: np.ndarray) -> np.ndarray:
+        return np.asarray(act(learned, observations, np.int32(next(steps)), key))
+
+    return _play_shares(env, choose, env.reset(seed), discount, episodes, limit)
+
+
+def _play_shares(
+    env: HostEnv,
+    choose: Callable[[np.ndarray], np.ndarray],
+    observation: np.ndarray,
+    discount: float,
+    episodes: int,
+    limit: int | None,
+) -> Returns:
+    """Play until every copy has finished its share of the episodes."""
     shares = np.full(env.copies, episodes // env.copies)
     shares[: episodes % env.copies] += 1
     undiscounted, discounted = np.zeros(env.copies), np.zeros(env.copies)
     weight, elapsed = np.ones(env.copies), np.zeros(env.copies, np.int64)
     finished: list[tuple[float, float]] = []
-    observation, steps = env.reset(seed), 0
     while shares.any():
-        step = env.step(np.asarray(act(learned, observation, np.int32(steps), key)))
-        steps += 1
+        step = env.step(choose(observation))
         undiscounted += step.reward
         discounted += weight * step.reward
         weight *= discount
         elapsed += 1
-        for i in np.flatnonzero(step.terminated | step.truncated | (elapsed >= most)).tolist():
+        ended = step.terminated | step.truncated
+        given_up = ~ended & (elapsed >= limit) if limit is not None else np.zeros_like(ended)
+        for i in np.flatnonzero(ended | given_up).tolist():
             if shares[i]:
                 finished.append((undiscounted[i], discounted[i]))
                 shares[i] -= 1
             undiscounted[i], discounted[i], weight[i], elapsed[i] = 0.0, 0.0, 1.0, 0
-            if not (step.terminated[i] or step.truncated[i]):
+            if given_up[i]:
                 step.following[i] = env.restart(i)
         observation = step.following
     totals = np.array(finished, np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -27,8 +28,9 @@ class Progress(NamedTuple):
     @classmethod
     def none(cls) -> Progress:
         """Return the progress of no steps."""
-        zero, sum_ = jnp.int32(0), jnp.float32(0)
-        return cls(zero, sum_, zero, sum_, jnp.int32(-1))
+        # Arrays of their own: programs that write them in place take each one once.
+        count, total = partial(jnp.zeros, (), jnp.int32), partial(jnp.zeros, (), jnp.float32)
+        return cls(count(), total(), count(), total(), jnp.int32(-1))
 
     def after_update(self, loss: Float[Array, ""], step: Int[Array, ""]) -> Progress:
         """Return the progress with one more update, made at a step."""

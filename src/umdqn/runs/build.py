@@ -17,7 +17,6 @@ from umdqn.loops.compiled_training import CompiledTraining
 from umdqn.loops.evaluation import Returns
 from umdqn.loops.host import HostLoop
 from umdqn.loops.host_training import HostTraining
-from umdqn.loops.training import Training
 from umdqn.runs.config import Config
 from umdqn.runs.policy import EVALUATION_STREAM
 from umdqn.specs import EnvSpec
@@ -63,7 +62,7 @@ def build_agent(config: Config, spec: EnvSpec | None = None) -> Agent:
     )
 
 
-def build_training(config: Config, agent: Agent | None = None) -> Training:
+def build_training(config: Config, agent: Agent | None = None) -> CompiledTraining | HostTraining:
     """Build the training of all seeds, with an agent that was built already or a new one."""
     loop = build_loop(config, agent)
     if isinstance(loop, CompiledLoop):

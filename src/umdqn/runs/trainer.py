@@ -42,14 +42,15 @@ class Trainer:
         self.step = 0
         self._begun = time.monotonic()
         """Start time of training, moved back by the time that earlier processes spent on it."""
-        self.training = self._build_training()
+        self.training: Training
+        self._build_training()
         self.score: float | None = None
         self._warned = False
         self._sound: dict[int, PyTree] = {}
         """Agents after the last chunk, of environments that may fail in the middle of one."""
         self._losses: dict[int, Progress] = {}
 
-    def _build_training(self) -> Training:
+    def _build_training(self) -> None:
         """Build the training; a large replay memory is allocated at once, and announced."""
         config = self.config
         memory = config.replay.memory(self.agent.spec.observation, config.num_envs)
@@ -58,7 +59,7 @@ class Trainer:
         if much:
             rows = f"{config.replay.capacity:,} transitions"
             notice(f"replay memories of {rows} take {size / 1e9:.2f} GB")
-        training = build_training(config, self.agent)
+        self.training = training = build_training(config, self.agent)
         if much:
             try:
                 training.warm()
@@ -70,7 +71,6 @@ class Trainer:
                 raise
             if peak := peak_memory():
                 notice(f"with all programs this process takes about {peak / 1e9:.2f} GB to the end")
-        return training
 
     def run(self, interrupted: threading.Event) -> None:
         """Train to the end; saves and raises `Interrupted` once the event is set."""

@@ -156,7 +156,8 @@ def claim_core() -> BaseFileLock | None:
     chosen, claim = cores[os.getpid() % len(cores)], None
     with contextlib.suppress(OSError):
         folder = _core_folder()
-        for core in cores if folder else ():
+        for core in () if folder is None else cores:
+            assert folder is not None
             lock = FileLock(folder / str(core), mode=0o600)
             try:
                 lock.acquire(timeout=0)
