@@ -11,74 +11,20 @@ import pytest
 import rlax
 from scipy import stats
 
-from umdqn.agents.agent import Agent, Learned
+from chain import SUPPORT, agent_of, chain_batch, made, parts
+from umdqn.agents.agent import Learned
 from umdqn.agents.algorithms import ALGORITHMS
-from umdqn.decisions.mean import Mean as MeanDecision
-from umdqn.exploration.epsilon_greedy import EpsilonGreedy
 from umdqn.laws.atoms import Atoms, even_positions, project
 from umdqn.laws.bellman import bellman
 from umdqn.laws.law import Law
 from umdqn.laws.particles import Particles
-from umdqn.laws.support import Support
-from umdqn.metrics import METRICS
 from umdqn.metrics.kl import KL
 from umdqn.metrics.mean import Mean
 from umdqn.metrics.mmd import Mmd
 from umdqn.metrics.wasserstein import Wasserstein
 from umdqn.networks.dense import Linear
-from umdqn.networks.torsos import Mlp
-from umdqn.optimisers.optimiser import Optimiser
-from umdqn.replay.transition import Batch, Transition
-from umdqn.representations import REPRESENTATIONS
 from umdqn.representations.discrete import Categorical, Expectation, Quantiles
 from umdqn.representations.proposed import ProposedQuantiles, fraction_gradient
-from umdqn.specs import Domain, EnvSpec, Observation
-from umdqn.targets.periodic import Periodic
-
-DOMAIN = Domain(-2.0, 2.0)
-SUPPORT = Support.of(DOMAIN)
-CHAIN = EnvSpec(
-    name="chain",
-    family="chain",
-    num_actions=2,
-    observation=Observation((1,), "float32", (0.0,), (1.0,)),
-    discount=0.5,
-    domain=DOMAIN,
-    time_limit=2,
-    action_names=("0", "1"),
-)
-
-
-def chain_batch(key, noise: float) -> Batch:
-    """From state 0 to state 1 for nothing, and from there to the end.
-
-    Action 0 then pays 1.2 or -0.8, action 1 pays -0.5, plus noise.
-    """
-    state_key, reward_key, noise_key, action_key = jax.random.split(key, 4)
-    last = jax.random.bernoulli(state_key, shape=(32,)).astype(jnp.float32)
-    action = jax.random.randint(action_key, (32,), 0, 2)
-    gamble = jnp.where(jax.random.bernoulli(reward_key, shape=(32,)), 1.2, -0.8)
-    reward = jnp.where(action == 0, gamble, -0.5) + noise * jax.random.normal(noise_key, (32,))
-    discount = 0.5 * (1 - last)
-    seen = Transition(last[:, None], action, last * reward, discount, jnp.ones((32, 1)))
-    return Batch(seen, jnp.arange(32), jnp.ones(32))
-
-
-def made(representation, metric, widths, optimiser, double=False) -> Agent:
-    return Agent(
-        spec=CHAIN,
-        domain=DOMAIN,
-        representation=representation,
-        metric=metric,
-        decision=MeanDecision(),
-        torso=Mlp(widths),
-        optimiser=Optimiser.adopt(optimiser),
-        target=Periodic(100),
-        exploration=EpsilonGreedy(),
-        double=double,
-        updates=1,
-        update_every=1,
-    )
 
 
 def learned(representation, metric, noise: float, updates: int, **options) -> list[Law]:
@@ -97,13 +43,6 @@ def learned(representation, metric, noise: float, updates: int, **options) -> li
     state = train(jax.random.key(3))
     laws = [agent.laws(state.learned, jnp.array([x])).settled() for x in (0.0, 1.0)]
     return [laws[0][0], laws[0][1], laws[1][0], laws[1][1]]
-
-
-def parts(name):
-    """The representation and the metric of an algorithm."""
-    representation, metric, _, fields = ALGORITHMS[name]
-    of_metric = {path.removeprefix("metric."): value for path, value in fields.items()}
-    return REPRESENTATIONS[representation](), METRICS[metric](**of_metric)
 
 
 def small(name):
@@ -173,10 +112,6 @@ def test_projection_by_hand():
     particles = Particles(jnp.array([0.25, 5.0]), jnp.array([0.8, 0.2]))
     masses = project(particles, even_positions(SUPPORT, 5))
     np.testing.assert_allclose(masses, [0, 0, 0.6, 0.2, 0.2], atol=1e-6)
-
-
-def agent_of(name, **options) -> Agent:
-    return made(*parts(name), (16,), optax.adam(1e-3), **options)
 
 
 def mean_loss(agent, params, target, batch, key) -> float:

@@ -79,7 +79,7 @@ def test_quantile_of_atoms_is_the_first_point_that_reaches_the_fraction(discrete
     # Fractions that no atom reaches exactly, where rounding would decide.
     fractions = np.linspace(0.00131, 0.99871, 311)
     found = discrete.quantile(jnp.asarray(fractions, jnp.float32))
-    particles = discrete.particles(midpoints(200))
+    particles = discrete.law.settled().particles(midpoints(200))
     for each in (particles, particles.sorted()):
         expected = np.quantile(
             each.positions, fractions, weights=each.weights, method="inverted_cdf"
