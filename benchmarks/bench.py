@@ -29,6 +29,7 @@ use_all_cores()
 import jax  # noqa: E402  (after the number of devices is set)
 
 from overhead import overheads  # noqa: E402
+from typed import typed  # noqa: E402
 
 Rate = Callable[[int], float]
 
@@ -166,6 +167,7 @@ PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "CartPole-v1": cartpole,
     "MinAtar/Breakout": minatar,
     "ALE/Pong": atari,
+    "typed_commands": typed,
     "milliseconds_per_step": scaling,
     "first_step_seconds": lambda _: start_up(),
     "share_of_files": lambda _: overheads(),
@@ -195,6 +197,10 @@ def show(results: dict[str, Any]) -> None:
         (mine, rate), *others = row.items()
         ratios = "  ".join(f"{name} {other:.1f} ({rate / other:.2f}x)" for name, other in others)
         print(f"\n{env}, steps a second: {mine} {rate:.1f}, over {ratios}")
+    typed_rates = results["typed_commands"]
+    print("\nWhat users type, in processes of their own, steps a second:")
+    for name, rate in typed_rates.items():
+        print(f"{name:28}{rate:10.1f}{rate / typed_rates['SB3 DQN']:12.2f}x SB3 DQN")
     for name, row in results["milliseconds_per_step"].items():
         print(f"\nUMDQN-C, milliseconds a step (over all seeds) against {name}:")
         print("  ".join(f"{label}: {value:.2f}" for label, value in row.items()))

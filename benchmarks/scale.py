@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import jax
 
-from umdqn.loops import needed_bytes
+from umdqn.runs.build import build_agent, environment
 from umdqn.runs.configure import configure
 from umdqn.runs.directory import MOST_OLDER
 from umdqn.studies.cost import rates
@@ -102,9 +102,9 @@ def gpu_hours() -> float:
 def disk() -> float:
     """Gigabytes of one run on Atari: its memory, and what its checkpoints have learned."""
     config = configure("ALE/Pong", "umdqn-c")
-    agent = jax.eval_shape(config.build_agent().init, jax.random.key(0))
+    agent = jax.eval_shape(build_agent(config).init, jax.random.key(0))
     learned = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(agent))
-    memory = needed_bytes(config.environment().spec, config.replay.capacity)
+    memory = config.replay.memory(environment(config).spec.observation, 1).nbytes
     return (memory + (MOST_OLDER + config.checkpoint_keep) * learned) / 1e9
 
 

@@ -62,24 +62,29 @@ def peer(steps: int) -> float:
     return steps / (run(SHORT + steps) - run(SHORT))
 
 
+def typed(rounds: int, steps: int = 8_000) -> dict[str, float]:
+    """Return median rates over rounds."""
+    contestants = {
+        "umdqn-c, 1 seed": lambda: ours("umdqn-c", 1, steps),
+        "umdqn-c, 2 seeds": lambda: ours("umdqn-c", 2, steps),
+        "umdqn-c, 4 seeds": lambda: ours("umdqn-c", 4, steps),
+        "SB3 DQN": lambda: peer(steps),
+    }
+    rates: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(rounds):
+        for name, rate in contestants.items():
+            rates[name].append(rate())
+            print(f"{name}: {rates[name][-1]:,.0f} steps/s", file=sys.stderr)
+    return {name: statistics.median(found) for name, found in rates.items()}
+
+
 def main() -> None:
-    """Print medians over rounds as JSON."""
+    """Print the rates as JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=8_000)
     options = parser.parse_args()
-    contestants = {
-        "umdqn-c, 1 seed": lambda: ours("umdqn-c", 1, options.steps),
-        "umdqn-c, 2 seeds": lambda: ours("umdqn-c", 2, options.steps),
-        "umdqn-c, 4 seeds": lambda: ours("umdqn-c", 4, options.steps),
-        "SB3 DQN": lambda: peer(options.steps),
-    }
-    rates: dict[str, list[float]] = {name: [] for name in contestants}
-    for _ in range(options.rounds):
-        for name, rate in contestants.items():
-            rates[name].append(rate())
-            print(f"{name}: {rates[name][-1]:,.0f} steps/s", file=sys.stderr)
-    print(json.dumps({name: statistics.median(found) for name, found in rates.items()}, indent=2))
+    print(json.dumps(typed(options.rounds, options.steps), indent=2))
 
 
 if __name__ == "__main__":

@@ -102,11 +102,11 @@ BAD = {
     "seed beyond 32 bits": (["train", "--seed", "1e20"], "seed"),
     "metric for quantiles": (
         ["train", "grid-world", "qr-dqn", "--metric", "kl"],
-        "quantiles goes with wasserstein, mmd, mean; this kl goes with umnn-pdf",
+        "quantiles goes with cramer, wasserstein, mmd, mean; this kl goes with umnn-pdf",
     ),
     "representation alone": (
-        ["train", "--representation", "quantiles"],
-        "metric 'cramer' cannot train representation 'quantiles'",
+        ["train", "grid-world", "umdqn-kl", "--representation", "quantiles"],
+        "metric 'kl' cannot train representation 'quantiles'",
     ),
     "reverse of masses": (
         ["train", "grid-world", "cdqn", "--metric.direction", "reverse"],

@@ -5,18 +5,30 @@ import jax
 import numpy as np
 import pytest
 from gymnasium import spaces
-from umdqn.types import Domain, Notice, UmdqnError
 
 import umdqn
-from umdqn.agents import EpsilonGreedy, ReplayConfig
 from umdqn.analysis.pits import hosted_pits
-from umdqn.envs import EnvironmentFault, GymnasiumEnvs, find
-from umdqn.envs.hosted import spec_of
-from umdqn.loops import HostLanes, HostLoop, evaluate_hosted
-from umdqn.runs import configure, load, train_config, trainer
+from umdqn.envs.catalogue import find, named
+from umdqn.envs.hosted import EnvironmentFault, GymnasiumEnvs, spec_of
+from umdqn.errors import Notice, UmdqnError
+from umdqn.loops.evaluation import evaluate_hosted
+from umdqn.loops.host import HostLoop
+from umdqn.loops.host_training import HostTraining
+from umdqn.replay.uniform import Uniform
+from umdqn.runs import trainer
+from umdqn.runs.build import build_agent, build_training, environment
+from umdqn.runs.configure import configure
 from umdqn.runs.domains import estimated_domain
+from umdqn.runs.run import load
+from umdqn.runs.start import train_config
+from umdqn.specs import Domain
 
-SMALL = {"replay.warmup": 100, "torso": "16,16", "representation.hidden": "16", "metric.points": 20}
+SMALL = {
+    "replay.warmup": 100,
+    "torso.widths": (16, 16),
+    "representation.hidden": (16,),
+    "metric.points": 20,
+}
 
 
 class Counting(gymnasium.Env):
@@ -137,7 +149,7 @@ def test_predicted_actions_are_the_environments_own(tmp_path):
 def test_a_domain_is_estimated_from_rewards_and_said():
     # Rewards of 1 to 7, no time limit: at most 7 / (1 - 0.5) = 14, and a margin of a tenth.
     make = Counting
-    entry = find(umdqn.envs.named(make))
+    entry = find(named(make))
     with pytest.warns(Notice, match=r"\[-1.4, 15.4\].*between 1 and 7.*--domain"):
         assert estimated_domain(entry, 0.5) == Domain(-1.4, 15.4)
 
@@ -145,22 +157,21 @@ def test_a_domain_is_estimated_from_rewards_and_said():
 @pytest.mark.parametrize("copies", [1, 3])
 @pytest.mark.parametrize("truncation_terminates", [False, True])
 def test_no_transition_crosses_episodes(copies, truncation_terminates):
-    config = configure(umdqn.envs.named(Counting), overrides=SMALL | {"domain": (-1, 60)})
-    entry = config.environment()
+    config = configure(named(Counting), overrides=SMALL | {"domain": (-1, 60)})
     loop = HostLoop(
-        agent=config.build_agent(),
-        make=entry.hosted,
-        exploration=EpsilonGreedy(),
-        replay=ReplayConfig(capacity=500, warmup=10_000),
+        agent=build_agent(config),
+        make=environment(config).hosted,
+        replay=Uniform(capacity=500, batch_size=3_000, warmup=10_000),
         discount=0.5,
         update_every=1,
         truncation_terminates=truncation_terminates,
         copies=copies,
     )
-    lanes = HostLanes(loop, [0], jax.devices()[:1])
-    lanes.advance(300)
-    batch = lanes.lanes[0].memory.sample(np.random.default_rng(0), 3_000)
-    lanes.close()
+    training = HostTraining(loop, [0])
+    training.advance(300)
+    rings = training.seeds[0].memory
+    batch = loop.memory.sample(rings, np.random.default_rng(0)).transition
+    training.close()
     (episode, step), (next_episode, next_step) = batch.observation.T, batch.next_observation.T
     np.testing.assert_array_equal(episode, next_episode)
     np.testing.assert_array_equal(step + 1, next_step)
@@ -171,18 +182,25 @@ def test_no_transition_crosses_episodes(copies, truncation_terminates):
     assert final.any()
 
 
+@pytest.fixture(scope="module")
+def counting():
+    """An agent for the counting environment, and what it knows before it learns."""
+    agent = build_agent(configure(named(Counting), overrides=SMALL | {"domain": (-1, 60)}))
+    return agent, agent.init(jax.random.key(0)).learned
+
+
 @pytest.mark.parametrize("copies", [1, 3])
-def test_hosted_evaluation_counts_every_copys_share(copies):
+def test_hosted_evaluation_counts_every_copys_share(copies, counting):
     envs = GymnasiumEnvs(Counting, spec_of(Counting(), "counting"), copies)
-    returns = evaluate_hosted(lambda seen: np.zeros(len(seen), int), envs, 0.5, 0, 7, 0.0, 100)
+    returns = evaluate_hosted(*counting, envs, 0.5, 0, 7, 0.0, 100)
     np.testing.assert_allclose(returns.undiscounted, np.full(7, 28.0))
     expected = sum(0.5**step * (step + 1) for step in range(7))
     np.testing.assert_allclose(returns.discounted, np.full(7, expected), rtol=1e-6)
 
 
-def test_hosted_evaluation_gives_endless_episodes_up():
+def test_hosted_evaluation_gives_endless_episodes_up(counting):
     envs = GymnasiumEnvs(Counting, spec_of(Counting(), "counting"), 2)
-    returns = evaluate_hosted(lambda seen: np.zeros(len(seen), int), envs, 0.5, 0, 5, 0.0, 3)
+    returns = evaluate_hosted(*counting, envs, 0.5, 0, 5, 0.0, 3)
     np.testing.assert_allclose(returns.undiscounted, np.full(5, 1.0 + 2 + 3))
 
 
@@ -190,7 +208,7 @@ def test_hosted_evaluation_gives_endless_episodes_up():
 def test_a_run_whose_environment_breaks_is_kept_and_loads(every, tmp_path):
     make = lambda: Counting(changed(1, np.nan), 450)  # noqa: E731
     fields = SMALL | {"domain": (-1, 60), "chunk": 100, "seeds": 2, "checkpoint_every": every}
-    name = umdqn.envs.named(make)
+    name = named(make)
     config = configure(name, overrides=fields | {"steps": 1_000})
     with pytest.raises(EnvironmentFault, match="reward must be a finite number"):
         train_config(config, tmp_path / "run")
@@ -203,13 +221,13 @@ def test_a_run_whose_environment_breaks_is_kept_and_loads(every, tmp_path):
         configure(name, overrides=fields | {"steps": 400, "seed": 1, "seeds": 1}), tmp_path / "b"
     )
     for left, right in zip(
-        jax.tree.leaves(run.params[1]), jax.tree.leaves(sound.params[1]), strict=True
+        jax.tree.leaves(run.learned[1]), jax.tree.leaves(sound.learned[1]), strict=True
     ):
         np.testing.assert_array_equal(left, right)
 
 
 def test_objects_do_not_take_each_others_place():
-    first, second = umdqn.envs.named(Counting()), umdqn.envs.named(Counting(raising, 1))
+    first, second = named(Counting()), named(Counting(raising, 1))
     assert first != second
     find(first).hosted(1).reset(0)
     with pytest.raises(UmdqnError, match="was an object of another process"):
@@ -218,9 +236,9 @@ def test_objects_do_not_take_each_others_place():
 
 def test_spoilt_parameters_are_noticed_at_the_end_of_a_chunk():
     fields = SMALL | {"domain": (-1, 60), "optimiser.learning_rate": 1e39}
-    lanes = configure(umdqn.envs.named(Counting), overrides=fields).build_lanes()
-    progress = lanes.advance(101)[0]
-    lanes.close()
+    training = build_training(configure(named(Counting), overrides=fields))
+    progress = training.advance(101)[0]
+    training.close()
     assert int(progress.updates) == 1
     assert int(progress.first_bad_step) == 101
 
@@ -241,8 +259,10 @@ def test_rewards_that_random_steps_do_not_find_leave_the_domain_to_the_user():
         def step(self, action):
             return super().step(action)[0], 0.0, False, False, {}
 
-    with pytest.raises(UmdqnError, match="cannot be guessed: 1,000 random steps brought no reward"):
-        configure(umdqn.envs.named(Maze))
+    with pytest.raises(
+        UmdqnError, match="cannot be estimated: 1,000 random steps brought no reward"
+    ):
+        configure(named(Maze))
 
 
 def test_hosted_transforms_are_those_of_the_returns():
@@ -267,7 +287,7 @@ def test_hosted_transforms_are_those_of_the_returns():
 
 def test_host_runs_repeat_bit_for_bit(tmp_path, monkeypatch):
     """Also where they take their memory beforehand and say how much it is."""
-    fields = {"replay.warmup": 100, "torso": "16,16", "steps": 400, "loop": "host"}
+    fields = {"replay.warmup": 100, "torso.widths": (16, 16), "steps": 400, "loop": "host"}
     fields |= {"seeds": 2, "num_envs": 2}
     config = configure("CartPole-v1", "dqn", overrides=fields)
     first = train_config(config, tmp_path / "a")
@@ -276,13 +296,13 @@ def test_host_runs_repeat_bit_for_bit(tmp_path, monkeypatch):
         second = train_config(config, tmp_path / "b")
     assert (tmp_path / "a/metrics.jsonl").read_text() == (tmp_path / "b/metrics.jsonl").read_text()
     for left, right in zip(
-        jax.tree.leaves(first.params), jax.tree.leaves(second.params), strict=True
+        jax.tree.leaves(first.learned), jax.tree.leaves(second.learned), strict=True
     ):
         np.testing.assert_array_equal(left, right)
     single = configure("CartPole-v1", "dqn", overrides=fields | {"seeds": 1})
     alone = train_config(single, tmp_path / "c")
     for left, right in zip(
-        jax.tree.leaves(first.params[0]), jax.tree.leaves(alone.params[0]), strict=True
+        jax.tree.leaves(first.learned[0]), jax.tree.leaves(alone.learned[0]), strict=True
     ):
         np.testing.assert_array_equal(left, right)
 

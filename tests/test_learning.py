@@ -3,9 +3,10 @@
 import pytest
 from scipy import stats
 
-from umdqn.agents import ALGORITHMS
-from umdqn.analysis import accuracy_report
-from umdqn.runs import configure, train_config
+from umdqn.agents.algorithms import ALGORITHMS
+from umdqn.analysis.reports import accuracy_report
+from umdqn.runs.configure import configure
+from umdqn.runs.start import train_config
 
 
 @pytest.mark.slow

@@ -1,16 +1,23 @@
-"""Replay, schedules, the compiled loop: what is stored, bootstrapped and learned."""
+"""The compiled loop: what is stored, bootstrapped and learned."""
+
+import dataclasses
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from umdqn.types import Domain, EnvSpec, Observation, Transition
 
-from umdqn.agents import EpsilonGreedy, Replay
-from umdqn.envs import Environment, Outcome
 from umdqn.envs import grid_world as grid
-from umdqn.loops import CompiledLoop
-from umdqn.runs import configure
+from umdqn.envs.environment import Environment, Outcome
+from umdqn.exploration.epsilon_greedy import EpsilonGreedy
+from umdqn.loops.compiled_training import CompiledTraining
+from umdqn.networks.torsos import Mlp
+from umdqn.runs.build import build_loop, build_training
+from umdqn.runs.configure import configure
+from umdqn.specs import Domain, EnvSpec, Observation
+from umdqn.targets.periodic import Periodic
+
+FIRST = jnp.int32(0)
 
 
 def test_epsilon_follows_the_paper():
@@ -20,51 +27,40 @@ def test_epsilon_follows_the_paper():
     assert float(schedule.epsilon(jnp.int32(10_000))) == pytest.approx(0.01 + 0.99 / np.e)
 
 
-def transition(reward: float) -> Transition:
-    observation = jnp.full(2, reward)
-    return Transition(observation, jnp.int32(0), jnp.float32(reward), jnp.float32(0), observation)
-
-
-def test_replay_forgets_the_oldest_and_samples_only_what_is_stored():
-    replay = Replay.empty(jnp.zeros(2), 4)
-    for reward in (1.0, 2.0):
-        replay = replay.add(transition(reward))
-    drawn = set(np.asarray(replay.sample(jax.random.key(0), 200).reward).tolist())
-    assert drawn == {1.0, 2.0}
-    for reward in (3.0, 4.0, 5.0, 6.0):
-        replay = replay.add(transition(reward))
-    sample = replay.sample(jax.random.key(1), 400)
-    assert set(np.asarray(sample.reward).tolist()) == {3.0, 4.0, 5.0, 6.0}
-    np.testing.assert_array_equal(sample.observation[:, 0], sample.reward)
-
-
 def trained(steps: int, **overrides):
     defaults = {"steps": steps, "replay.capacity": 2_000, "replay.warmup": steps}
     config = configure(overrides=defaults | overrides)
-    loop = config.build_loop()
+    loop = build_loop(config)
     state = loop.init(jax.random.key(3))
-    return loop, *jax.jit(loop.chunk)(state, jnp.int32(steps))
+    return loop, *jax.jit(loop.chunk)(state, FIRST, jnp.int32(steps))
+
+
+def stored(loop, state, steps):
+    rows = loop.memory.storage.rows(state.memory, jnp.arange(steps))
+    return jax.tree.map(np.asarray, rows)
 
 
 def cell(observation: np.ndarray) -> tuple[int, int]:
     return int(observation[0]), int(observation[1])
 
 
+def ended(rows) -> int:
+    return sum(cell(seen) in (grid.TRAP, grid.TARGET) for seen in rows.next_observation)
+
+
 def test_stored_transitions_are_steps_of_one_episode():
     """Every transition obeys the rules; none joins two episodes; only termination ends a return."""
-    _, state, progress = trained(1_500)
-    ring = jax.tree.map(np.asarray, state.replay.rows(jnp.arange(1_500)))
-    ends = 0
+    loop, state, progress = trained(1_500)
+    rows = stored(loop, state, 1_500)
     for step in range(1_500):
-        before, after = cell(ring.observation[step]), cell(ring.next_observation[step])
-        assert after in grid.arrivals(before, int(ring.action[step]))
-        ended = after in (grid.TRAP, grid.TARGET)
-        assert ring.discount[step] == (0.0 if ended else 0.5)
-        ends += ended
-        if step and cell(ring.next_observation[step - 1]) != before:
+        before, after = cell(rows.observation[step]), cell(rows.next_observation[step])
+        assert after in grid.arrivals(before, int(rows.action[step]))
+        terminal = after in (grid.TRAP, grid.TARGET)
+        assert rows.discount[step] == (0.0 if terminal else 0.5)
+        if step and cell(rows.next_observation[step - 1]) != before:
             # A new episode: the last one ended, by termination or by its 20 steps.
             assert before in grid.STATES
-    assert 0 < ends <= int(progress.episodes)
+    assert 0 < ended(rows) <= int(progress.episodes)
     assert int(progress.updates) == 0
 
 
@@ -73,34 +69,32 @@ def test_random_choices_last(kind):
     """With epsilon 1 the action changes only where a block of steps begins."""
     fields = {"loop": kind, "exploration.repeat": 5, "replay.warmup": 60, "exploration.end": 1.0}
     config = configure("CartPole-v1", "dqn", overrides=fields | {"replay.capacity": 100})
-    lanes = config.build_lanes()
-    lanes.advance(60)
-    rows = lanes.snapshots()[0].rows([0], [60])
-    stored = rows["0/actions"] if kind == "host" else np.asarray(rows["0/numbers"])[:, 0]
-    actions = stored.reshape(12, 5)
-    lanes.close()
+    training = build_training(config)
+    training.advance(60)
+    rows = training.snapshots()[0].rows([0], [60])
+    training.close()
+    actions = np.asarray(rows["0/numbers"])[:, 0].reshape(12, 5)
     assert (actions == actions[:, :1]).all()
     # Twelve blocks that are all alike would be a chance of 1 in 2,048.
     assert 0 < actions[:, 0].sum() < 12
 
 
 def test_truncation_can_be_treated_as_termination():
-    _, kept, _ = trained(1_500)
-    _, cut, _ = trained(1_500, truncation_terminates=True)
-    ended = [tuple(o) in (grid.TRAP, grid.TARGET) for o in np.asarray(cut.replay.next_observations)]
-    zeros = np.asarray(cut.replay.numbers[:1_500, 2]) == 0
-    assert zeros.sum() > np.sum(ended)
-    assert (np.asarray(kept.replay.numbers[:1_500, 2]) == 0).sum() == np.sum(ended)
+    kept = stored(*trained(1_500)[:2], 1_500)
+    cut = stored(*trained(1_500, truncation_terminates=True)[:2], 1_500)
+    assert (cut.discount == 0).sum() > ended(cut)
+    assert (kept.discount == 0).sum() == ended(kept)
 
 
 def test_chunks_of_any_length_give_the_same_bits():
     config = configure(overrides={"steps": 260, "replay.warmup": 100, "replay.capacity": 300})
-    loop = config.build_loop()
+    loop = build_loop(config)
     chunk = jax.jit(loop.chunk)
-    whole, _ = chunk(loop.init(jax.random.key(0)), jnp.int32(260))
-    state = loop.init(jax.random.key(0))
+    whole, _ = chunk(loop.init(jax.random.key(0)), FIRST, jnp.int32(260))
+    state, first = loop.init(jax.random.key(0)), 0
     for steps in (37, 100, 3, 120):
-        state, _ = chunk(state, jnp.int32(steps))
+        state, _ = chunk(state, jnp.int32(first), jnp.int32(steps))
+        first += steps
     for one, other in zip(jax.tree.leaves(whole), jax.tree.leaves(state), strict=True):
         if jnp.issubdtype(one.dtype, jax.dtypes.prng_key):
             one, other = jax.random.key_data(one), jax.random.key_data(other)
@@ -108,20 +102,36 @@ def test_chunks_of_any_length_give_the_same_bits():
 
 
 def test_the_target_network_is_copied_at_its_interval():
-    def run(steps):
-        config = configure(
-            overrides={"steps": 200, "replay.warmup": 50, "target_every": 60, "replay.capacity": 99}
-        )
-        loop = config.build_loop()
-        state, _ = jax.jit(loop.chunk)(loop.init(jax.random.key(1)), jnp.int32(steps))
-        return state.agent.params.torso.mlp.layers[
-            0
-        ].weight, state.agent.target_params.torso.mlp.layers[0].weight
+    fields = {"steps": 200, "replay.warmup": 50, "target.every": 60, "replay.capacity": 99}
+    loop = build_loop(configure(overrides=fields))
+    chunk = jax.jit(loop.chunk)
 
-    params, target = run(109)
+    def networks_after(steps):
+        state, _ = chunk(loop.init(jax.random.key(1)), FIRST, jnp.int32(steps))
+        return jax.tree.leaves(state.agent.params)[0], jax.tree.leaves(state.agent.target_params)[0]
+
+    params, target = networks_after(109)
     assert not np.array_equal(params, target)
-    params, target = run(110)
+    params, target = networks_after(110)
     np.testing.assert_array_equal(params, target)
+
+
+def test_seeds_in_one_program_learn_like_seeds_of_their_own():
+    """The way of accelerators, here on a CPU: other sums round otherwise, and no more than that."""
+    fields = {"steps": 300, "replay.warmup": 100, "replay.capacity": 300, "torso.widths": (16,)}
+    fields |= {"representation.hidden": (8,), "metric.points": 20}
+    loop = build_loop(configure(overrides=fields))
+    states = {}
+    for batched in (False, True):
+        training = CompiledTraining(loop, [3, 8], batched=batched)
+        progress = training.advance(120) and training.advance(180)
+        assert [int(one.updates) for one in progress] == [180, 180]
+        states[batched] = training.agents()
+        snapshots = [snapshot.rows([0], [300]) for snapshot in training.snapshots()]
+        states[batched] += [rows["0/numbers"][:150] for rows in snapshots]
+        training.close()
+    for one, other in zip(*map(jax.tree.leaves, states.values()), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
 
 
 class TwoStates(Environment):
@@ -156,28 +166,14 @@ class TwoStates(Environment):
 def test_truncation_bootstraps_and_termination_does_not(terminates, expected):
     """Truncated: Z = 1 + Z / 2, so 2. Ended every other step, unseen: v = 1 + v / 4, so 4/3."""
     env = TwoStates(terminates)
-    config = configure(
-        overrides={
-            "steps": 1_500,
-            "replay.warmup": 50,
-            "target_every": 50,
-            "metric.root": False,
-            "optimiser.learning_rate": 3e-3,
-            "optimiser.schedule": "cosine",
-        }
+    fields = {"steps": 1_500, "replay.warmup": 50, "metric.root": False}
+    fields |= {"optimiser.learning_rate": 3e-3, "optimiser.schedule": "cosine"}
+    loop = build_loop(configure(overrides=fields))
+    agent = dataclasses.replace(
+        loop.agent, spec=env.spec, domain=env.spec.domain, torso=Mlp((16, 16)), target=Periodic(50)
     )
-    built = config.build_loop()
-    agent = type(built.agent)(
-        env.spec,
-        env.spec.domain,
-        config.representation,
-        config.metric,
-        (16, 16),
-        config.optimiser.build(1_450),
-        50,
-    )
-    loop = CompiledLoop(agent, env, built.exploration, built.replay, 0.5, 1, False)
-    state, _ = jax.jit(loop.chunk)(loop.init(jax.random.key(0)), jnp.int32(1_500))
-    mean = agent.laws(state.agent.params, jnp.zeros(1))[0].mean
+    loop = dataclasses.replace(loop, agent=agent, env=env, discount=0.5)
+    state, _ = jax.jit(loop.chunk)(loop.init(jax.random.key(0)), FIRST, jnp.int32(1_500))
+    mean = agent.laws(state.agent.learned, jnp.zeros(1))[0].mean
     # The step that stands for a Dirac is 0.04 wide; batches of 32 give the shares of both cases.
     assert float(mean) == pytest.approx(expected, abs=0.06)

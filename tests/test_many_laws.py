@@ -5,8 +5,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from law_cases import CONTINUOUS, DISCRETE, SUPPORT, Compiled, represented, sharp_head
 
+from law_cases import CONTINUOUS, DISCRETE, SUPPORT, Compiled, represented, sharp_head
 from umdqn.laws.law import Law
 from umdqn.representations import REPRESENTATIONS
 

@@ -102,7 +102,7 @@ def test_cramer_brings_quantiles_back_from_beyond_the_domain(shift):
     def distance_of(shift):
         return distance(metric, quantile_law(0), quantile_law(1, shift), NARROW, UmnnQf)
 
-    # Far away E|X - Y| grows by as much as X moves, and E|X - X'| not at all; half the support is 2.
+    # Far away E|X - Y| grows by as much as X moves, E|X - X'| not at all; half the support is 2.
     slope = jax.grad(distance_of)(jnp.float32(shift))
     assert float(slope) == pytest.approx(2.0 * np.sign(shift), rel=1e-3)
 

@@ -142,8 +142,8 @@ def test_atari_scores_raw_rewards_and_learns_from_clipped_ones(monkeypatch):
         reward
         for _, rows in pieces
         for name, column in rows.items()
-        if name.endswith("/rewards")
-        for reward in column.tolist()
+        if name.endswith("/numbers")
+        for reward in column[:, 1].tolist()
     }
     training.close()
     # The first frames of an episode have rows of their own, without a reward.

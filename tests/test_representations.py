@@ -5,8 +5,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from law_cases import SUPPORT, represented, sharp_head
 
+from law_cases import SUPPORT, represented, sharp_head
 from umdqn.laws.atoms import midpoints
 from umdqn.laws.bellman import Affine
 from umdqn.laws.support import Support

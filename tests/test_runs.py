@@ -158,7 +158,8 @@ def test_distances_of_shifted_laws_by_hand(shift):
         ]
         return Views(*(np.array([[law[i] for law in row] for row in rows]) for i in range(4)))
 
-    found = compare(views(shift), views(0.0), 0.001)
+    moved = views(shift)
+    found = compare(moved, views(0.0), 0.001, moved.mean)
     np.testing.assert_allclose(found.w1, shift, atol=2e-4)
     np.testing.assert_allclose(found.mean_error, shift, atol=1e-5)
     np.testing.assert_allclose(found.cvar_error, shift, atol=1e-5)
@@ -279,11 +280,13 @@ def test_a_manifest_of_an_older_version_takes_defaults(small_run, tmp_path):
 def test_spoilt_parameters_are_noticed_at_the_end_of_a_chunk():
     config = configure(overrides=SMALL | {"optimiser.learning_rate": 1e30})
     loop = build_loop(config)
-    state, progress = jax.jit(loop.chunk)(loop.init(jax.random.key(0)), jnp.int32(300))
+    state, progress = jax.jit(loop.chunk)(
+        loop.init(jax.random.key(0)), jnp.int32(0), jnp.int32(300)
+    )
     assert int(progress.first_bad_step) == -1
     spoilt = jax.tree.map(lambda leaf: leaf * jnp.nan, state.agent.params)
     state = state._replace(agent=state.agent._replace(params=spoilt))
-    _, progress = jax.jit(loop.chunk)(state, jnp.int32(0))
+    _, progress = jax.jit(loop.chunk)(state, jnp.int32(300), jnp.int32(0))
     assert int(progress.first_bad_step) == 300
 
 

@@ -35,24 +35,24 @@ class Estimate(NamedTuple):
 
 def mean(scores: np.ndarray) -> np.ndarray:
     """Mean over tasks of the mean over runs."""
-    return scores.mean(axis=(-2, -1))
+    return np.asarray(scores.mean(axis=(-2, -1)))
 
 
 def median(scores: np.ndarray) -> np.ndarray:
     """Median over tasks of the mean over runs."""
-    return np.median(scores.mean(axis=-2), axis=-1)
+    return np.asarray(np.median(scores.mean(axis=-2), axis=-1))
 
 
 def iqm(scores: np.ndarray) -> np.ndarray:
     """Interquartile mean: that of the middle half of all runs of all tasks."""
     pooled = np.sort(scores.reshape(*scores.shape[:-2], -1), axis=-1)
     cut = int(_TRIMMED * pooled.shape[-1])
-    return pooled[..., cut : pooled.shape[-1] - cut].mean(axis=-1)
+    return np.asarray(pooled[..., cut : pooled.shape[-1] - cut].mean(axis=-1))
 
 
 def optimality_gap(scores: np.ndarray, optimum: float = 1.0) -> np.ndarray:
     """Mean distance below an optimum; scores above it count as the optimum."""
-    return optimum - np.minimum(scores, optimum).mean(axis=(-2, -1))
+    return np.asarray(optimum - np.minimum(scores, optimum).mean(axis=(-2, -1)))
 
 
 STATISTICS: dict[str, Statistic] = {
@@ -112,7 +112,7 @@ def _improvement(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Mean over tasks of the probability that a run of the first beats one of the second."""
     ours, theirs = first[..., :, None, :], second[..., None, :, :]
     wins = (ours > theirs) + 0.5 * (ours == theirs)
-    return wins.mean(axis=(-3, -2, -1))
+    return np.asarray(wins.mean(axis=(-3, -2, -1)))
 
 
 def probability_of_improvement(

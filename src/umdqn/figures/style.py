@@ -22,7 +22,7 @@ RETURN = "return (sum of discounted rewards)"
 
 
 def panels(
-    rows: int, columns: int, size: tuple[float, float], **options: Any
+    rows: int, columns: int, size: tuple[float | int, float | int], **options: Any
 ) -> tuple[Figure, Any]:
     """Return a figure and its axes, an array [rows, columns]."""
     figure = Figure(figsize=size, layout="constrained")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
@@ -133,9 +134,9 @@ class Law(eqx.Module):
     def __iter__(self) -> Iterator[Law]:
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, index: int | slice | Array) -> Law:
-        """Return the law, or laws, at `index` of the first axis."""
-        if isinstance(index, int) and not -len(self) <= index < len(self):
+    def __getitem__(self, index: Any) -> Law:
+        """Return the law, or laws, at `index` of the first axis: a number, a slice or an array."""
+        if isinstance(index, int | np.integer) and not -len(self) <= index < len(self):
             raise IndexError(f"law {index} of {len(self)}")
         return jax.tree.map(lambda leaf: leaf[index], self)
 

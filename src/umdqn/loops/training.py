@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from umdqn.agents.agent import AgentState
 from umdqn.loops.progress import Progress
 from umdqn.loops.snapshot import Restored, Snapshot
 
 
+@runtime_checkable
 class Training(Protocol):
     """All seeds of a run, advanced together."""
 

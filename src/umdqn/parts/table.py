@@ -53,7 +53,7 @@ class Table(Mapping[str, type[Part]]):
         """Return where a member is defined: its class if imported, else `module:Class`."""
         return self._classes.get(name) or self._paths[name]
 
-    def register(self, name: str, part: type[Part]) -> None:
+    def register(self, name: str, part: Any) -> None:
         """Add a user's class under a name of its own."""
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise UmdqnError(

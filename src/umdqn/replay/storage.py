@@ -84,7 +84,7 @@ class Storage(abc.ABC):
         self.repaired(rings)
         return rings
 
-    def of_copy(self, rings: Rings, copy: int) -> dict[str, np.ndarray]:
+    def of_copy(self, rings: Rings, copy: int) -> Rings:
         """Return a copy's part of every array."""
         part = slice(copy * self.slots, (copy + 1) * self.slots)
         return {name: ring[part] for name, ring in rings.items() if name != "head"}

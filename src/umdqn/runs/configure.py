@@ -15,7 +15,7 @@ from umdqn.runs.domains import estimated_domain
 from umdqn.runs.fields import DEFAULTS, KINDS, flattened, leaves, name_of, override, read_part
 from umdqn.runs.presets import PRESETS, Fields
 from umdqn.runs.values import read_number
-from umdqn.specs import Domain
+from umdqn.specs import Domain, EnvSpec
 
 
 def configure(
@@ -36,24 +36,14 @@ def configure(
         raise unknown("preset", preset, PRESETS)
     given = flattened(overrides or {})
     algorithm, entry = ALGORITHMS[agent], find(env)
-    spec = entry.spec
-    scopes = PRESETS[preset].get(spec.family)
-    if scopes is None:
-        known = [name for name, families in PRESETS.items() if spec.family in families]
-        raise unknown(f"preset for {env}", preset, known)
-    # Parts first, then the fields that these parts have: naming a part does not undo the preset.
-    of_preset = {
-        k: v for name in ("all", spec.name, agent) for k, v in scopes.get(name, {}).items()
-    }
-    chosen = _parts_of(algorithm) | _only_parts(of_preset) | _only_parts(given)
-    parts: dict[str, Any] = {kind: read_part(kind, value) for kind, value in chosen.items()}
+    scopes = _scopes(preset, entry.spec)
     config = Config(
-        env=spec.name,
+        env=entry.spec.name,
         agent=agent,
         preset=preset,
-        discount=spec.discount,
+        discount=entry.spec.discount,
         domain=_domain(entry, given),
-        **parts,
+        **_parts(algorithm, scopes, given, (entry.spec.name, agent)),
     )
     fields = _algorithm_fields(algorithm, config) | _preset_fields(scopes, config)
     # Parts that are given as objects are complete: only the user's own fields change them.
@@ -63,6 +53,27 @@ def configure(
     config = override(config, fields | rest)
     check_loop(config)
     return config
+
+
+def _scopes(preset: str, spec: EnvSpec) -> Mapping[str, Fields]:
+    """Return what a preset says for the family of an environment, by scope."""
+    scopes = PRESETS[preset].get(spec.family)
+    if scopes is None:
+        known = [name for name, families in PRESETS.items() if spec.family in families]
+        raise unknown(f"preset for {spec.name}", preset, known)
+    return scopes
+
+
+def _parts(
+    algorithm: Algorithm,
+    scopes: Mapping[str, Fields],
+    given: Mapping[str, Any],
+    names: tuple[str, str],
+) -> dict[str, Any]:
+    """Return the parts with their default fields: naming a part does not undo the preset."""
+    of_preset = {k: v for name in ("all", *names) for k, v in scopes.get(name, {}).items()}
+    chosen = _parts_of(algorithm) | _only_parts(of_preset) | _only_parts(given)
+    return {kind: read_part(kind, value) for kind, value in chosen.items()}
 
 
 def _only_parts(fields: Mapping[str, Any]) -> dict[str, Any]:

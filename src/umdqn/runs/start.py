@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from umdqn.agents.agent import Agent
 from umdqn.envs.catalogue import named
 from umdqn.errors import UmdqnError, check, notice
@@ -59,6 +61,7 @@ def train_config(
     check_saved(config)
     # Before the directory is made: a configuration that cannot be built leaves nothing behind.
     agent = build_agent(config)
+    jax.eval_shape(agent.init, jax.random.key(0))
     warmup = config.replay.warmup
     if config.steps <= warmup:
         notice(

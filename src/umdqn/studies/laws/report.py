@@ -99,51 +99,50 @@ def _full_table(section: dict[str, dict[str, Any]]) -> str:
     return Table(["", *_COLUMNS.values(), "seconds"], rows).markdown()
 
 
+def _grid(
+    section: dict[str, dict[str, Any]], rows: Sequence[str], columns: Sequence[str], column: str
+) -> str:
+    """Return one number of every pair of a row and a column, as a table."""
+    cells = [
+        [f"`{row}`", *(_cell(section.get(f"{row}-{name}"), column) for name in columns)]
+        for row in rows
+    ]
+    return Table(["", *columns], cells).markdown()
+
+
+def _grids(section: dict[str, dict[str, Any]], rows: Sequence[str], names: Sequence[str]) -> str:
+    """Return both distances: over all pairs, and at the paper's figure."""
+    everywhere = _grid(section, rows, names, "w1")
+    figure = _grid(section, rows, names, "w1_figure")
+    return f"W1 over all state-action pairs:\n\n{everywhere}\n\nW1 at (2, 6) RIGHT:\n\n{figure}"
+
+
 def _markdown(results: Results) -> str:
     """Return the report: every section that has results."""
-
-    def grid(section: str, rows: Sequence[str], columns: Sequence[str], column: str) -> str:
-        found = results[section]
-        cells = [
-            [f"`{row}`", *(_cell(found.get(f"{row}-{name}"), column) for name in columns)]
-            for row in rows
-        ]
-        return Table(["", *columns], cells).markdown()
-
     kappas = [f"kappa-{value:g}" for value in KAPPAS]
     domains = [f"{name} [{low:g}, {high:g}]" for name, (low, high) in DOMAINS.items()]
     parts = {
-        "tuned": ["## UMDQN, tuned for accurate laws", _full_table(results["tuned"])],
-        "algorithms": ["## Algorithms at the paper's settings", _full_table(results["algorithms"])],
+        "tuned": ["UMDQN, tuned for accurate laws", _full_table(results["tuned"])],
+        "algorithms": ["Algorithms at the paper's settings", _full_table(results["algorithms"])],
         "longer": [
-            "## Choices over longer trainings",
+            "Choices over longer trainings",
             "Optimal actions of 47, mean over seeds, by steps. With a constant learning rate, "
             "choices between nearly equal actions fluctuate.",
             _choices(results["longer"]),
         ],
         "matrix": [
-            "## Representation x metric",
-            "W1 over all state-action pairs:",
-            grid("matrix", list(REPRESENTATIONS), list(METRICS), "w1"),
-            "W1 at (2, 6) RIGHT:",
-            grid("matrix", list(REPRESENTATIONS), list(METRICS), "w1_figure"),
+            "Representation x metric",
+            _grids(results["matrix"], list(REPRESENTATIONS), list(METRICS)),
         ],
-        "kappa": [
-            "## The Huber threshold",
-            "W1 at (2, 6) RIGHT:",
-            grid("kappa", REGRESSED, kappas, "w1_figure"),
-            "W1 over all state-action pairs:",
-            grid("kappa", REGRESSED, kappas, "w1"),
-        ],
-        "direction": ["## Direction of the KL divergence", _full_table(results["direction"])],
-        "domain": [
-            "## Domain",
-            f"Domains: {', '.join(domains)}.",
-            _full_table(results["domain"]),
-        ],
+        "kappa": ["The Huber threshold", _grids(results["kappa"], REGRESSED, kappas)],
+        "direction": ["Direction of the KL divergence", _full_table(results["direction"])],
+        "domain": ["Domain", f"Domains: {', '.join(domains)}.", _full_table(results["domain"])],
     }
-    chosen = [text for section, part in parts.items() if results[section] for text in part]
-    return "\n\n".join(["# How accurate are learned laws?", _preamble(results), *chosen]) + "\n"
+    lines = ["# How accurate are learned laws?", _preamble(results)]
+    for section, (title, *texts) in parts.items():
+        if results[section]:
+            lines += [f"## {title}", *texts]
+    return "\n\n".join(lines) + "\n"
 
 
 def _choices(section: dict[str, dict[str, Any]]) -> str:
