@@ -148,7 +148,7 @@ def test_help_lists_registered_parts(capsys: pytest.CaptureFixture[str]) -> None
         assert f"{name} " in shown
         assert (part.__doc__ or "") in shown
         assert f"--{kind}.{field} " in shown
-    assert "Steps from one exploring action to the next. (round-robin, default 4)" in shown
+    assert "Steps from one exploring action to the next. (round- robin, default 4)" in shown
 
 
 def test_the_command_line_takes_module_and_class(tmp_path: Path) -> None:
@@ -280,8 +280,8 @@ def breaks(observation: Any, key: Any) -> Any:
             "metric 'kl' cannot train representation 'pair': pair goes with ",
         ),
         (
-            {"representation": "umnn-pdf", "metric": "moments"},
-            "this moments goes with ",
+            {"representation": "expectation", "metric": "cramer"},
+            "this cramer goes with ",
         ),
         ({"optimiser": 3}, "optimiser = 3 is not allowed: a name (adam, given, momentum)"),
         ({"optimiser": "adm"}, "unknown optimiser 'adm': did you mean 'adam'"),

@@ -19,7 +19,7 @@ def print_report(report: dict[str, Any], as_json: bool) -> None:
     print_table(("seed", *keys), rows)
 
 
-def _number(value: float) -> str:
+def _number(value: float | int) -> str:
     return str(value) if isinstance(value, int) else f"{value:.4f}"
 
 

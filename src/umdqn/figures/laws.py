@@ -64,7 +64,7 @@ def laws_figure(
 
 
 def _draw_row(
-    axes: Sequence[Axes],
+    axes: np.ndarray,
     learned: Sequence[Laws],
     exact: Laws | None,
     actions: Sequence[str],

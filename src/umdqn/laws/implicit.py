@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -77,9 +79,9 @@ class ImplicitLaw(TrainedLaw):
         weights = jnp.full(fractions.shape, 1.0 / fractions.shape[0])
         return Particles(self._raw(fractions), weights, even=True)
 
-    def __getitem__(self, index: int | slice | Array) -> Law:
+    def __getitem__(self, index: Any) -> Law:
         """Return the law of one action."""
-        if isinstance(index, int) and not -len(self) <= index < len(self):
+        if isinstance(index, int | np.integer) and not -len(self) <= index < len(self):
             raise IndexError(f"law {index} of {len(self)}")
         weight, bias = jax.tree.map(lambda leaf: leaf[index], (self.weight, self.bias))
         return ImplicitLaw(self.network, self.features, weight, bias, self.resolution)
