@@ -9,6 +9,7 @@ import numpy as np
 import optax
 import pytest
 import rlax
+from jax.extend.core import jaxprs_in_params
 from scipy import stats
 
 from chain import SUPPORT, agent_of, chain_batch, made, parts
@@ -264,3 +265,23 @@ def test_a_terminal_target_of_masses_is_the_reward():
     target = bellman(law, reward, jnp.float32(0.0))
     masses = project(target.particles(jnp.zeros(1)), even_positions(SUPPORT, 51))
     assert float(masses[37]) == pytest.approx(1.0, abs=1e-5)  # -2 + 37 * 0.08
+
+
+def products(jaxpr):
+    """The precision of every matrix product of a program, also inside of its functions."""
+    for equation in jaxpr.eqns:
+        if equation.primitive.name == "dot_general":
+            yield equation.params["precision"]
+        for inner in jaxprs_in_params(equation.params):
+            yield from products(inner)
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_matrix_products_are_exact_on_accelerators(name):
+    agent = agent_of(name)
+    state = jax.eval_shape(agent.init, jax.random.key(0))
+    batch = chain_batch(jax.random.key(0), 0.1)
+    found = list(products(jax.make_jaxpr(agent.learn)(state, batch, jax.random.key(1)).jaxpr))
+    assert len(found) > 5
+    highest = jax.lax.Precision.HIGHEST
+    assert set(found) == {(highest, highest)}

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 from umdqn.laws.particles import Particles
 from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw
+from umdqn.numerics.products import product
 
 # Atoms closer to each other than this share of the whole spread are drawn as one bar. A law whose
 # atoms all coincide has no spread: its bar is this wide, relative to where it lies.
@@ -38,7 +39,7 @@ class DiscreteLaw(TrainedLaw):
 
     def _cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
         below = self.positions <= z[..., None]
-        return jnp.clip(below.astype(jnp.float32) @ self.weights, 0.0, 1.0)
+        return jnp.clip(product(below.astype(jnp.float32), self.weights), 0.0, 1.0)
 
     def _quantile(self, tau: Float[Array, "*points"]) -> Float[Array, "*points"]:
         positions, _, reached = self._sorted()
@@ -48,11 +49,13 @@ class DiscreteLaw(TrainedLaw):
     def _log_pdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
         low, high, weights = self._bars()
         z = z[..., None]
-        return jnp.log(((low <= z) & (z < high)).astype(jnp.float32) @ (weights / (high - low)))
+        return jnp.log(
+            product(((low <= z) & (z < high)).astype(jnp.float32), weights / (high - low))
+        )
 
     def _spread_cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
         low, high, weights = self._bars()
-        return jnp.clip((z[..., None] - low) / (high - low), 0.0, 1.0) @ weights
+        return product(jnp.clip((z[..., None] - low) / (high - low), 0.0, 1.0), weights)
 
     def _variance(self) -> Float[Array, ""]:
         return jnp.sum(self.weights * (self.positions - self.mean) ** 2)
@@ -146,4 +149,4 @@ def project(particles: Particles, positions: Float[Array, "atoms"]) -> Float[Arr
     spacing = (positions[-1] - positions[0]) / (positions.shape[0] - 1)
     inside = jnp.clip(particles.positions, positions[0], positions[-1])
     nearness = 1.0 - jnp.abs(inside[:, None] - positions) / spacing
-    return particles.weights @ jnp.maximum(nearness, 0.0)
+    return product(particles.weights, jnp.maximum(nearness, 0.0))

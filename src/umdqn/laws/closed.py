@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 
 from umdqn.laws.law import Law
 from umdqn.numerics.inversion import invert_monotone
+from umdqn.numerics.products import product
 
 
 class GaussianMixture(Law):
@@ -26,7 +27,7 @@ class GaussianMixture(Law):
         return jnp.sum(self.means * self.weights, axis=-1)
 
     def _cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
-        return ndtr(self._standardise(z)) @ self.weights
+        return product(ndtr(self._standardise(z)), self.weights)
 
     def _log_pdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
         exponents = -0.5 * self._standardise(z) ** 2 - jnp.log(self.stds * jnp.sqrt(2 * jnp.pi))
@@ -41,7 +42,7 @@ class GaussianMixture(Law):
         return (z[..., None] - self.means) / self.stds
 
     def _variance(self) -> Float[Array, ""]:
-        return (self.stds**2 + (self.means - self.mean) ** 2) @ self.weights
+        return product(self.stds**2 + (self.means - self.mean) ** 2, self.weights)
 
 
 class Uniform(Law):

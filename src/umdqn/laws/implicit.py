@@ -15,6 +15,7 @@ from umdqn.laws.law import Law
 from umdqn.laws.particles import Particles
 from umdqn.laws.trained import TrainedLaw
 from umdqn.networks.implicit import ImplicitQuantileNetwork
+from umdqn.numerics.products import product
 
 
 class ImplicitLaw(TrainedLaw):
@@ -42,7 +43,7 @@ class ImplicitLaw(TrainedLaw):
 
     def _raw(self, fractions: Float[Array, "n"]) -> Float[Array, "*actions n"]:
         hidden = self.network(self.features, fractions)
-        return self.weight @ hidden.T + self.bias[..., None]
+        return product(self.weight, hidden.T) + self.bias[..., None]
 
     def settled(self) -> Atoms:
         positions = self._raw(scattered(self.resolution))

@@ -73,6 +73,7 @@ class HostPrograms:
             progress = progress.after_update(outcome.loss, step)
             return jax.tree.leaves(state), progress, outcome.losses
 
+        self.init = jax.jit(agent.init)
         self.act = jax.jit(act)
         self.random = jax.jit(random)
         self.learn = jax.jit(learn, donate_argnums=(0, 1))

@@ -73,7 +73,7 @@ class HostSeed:
     def __init__(self, loop: HostLoop, seed: int, device: jax.Device, programs: HostPrograms):
         self.loop, self._programs, self._device, self._seed = loop, programs, device, seed
         agent_key, _, run_key, explore_key = jax.random.split(jax.random.key(seed), 4)
-        state = jax.device_put(jax.jit(loop.agent.init)(agent_key), device)
+        state = jax.device_put(programs.init(agent_key), device)
         self._leaves = jax.tree.leaves(state)
         self._key, self._explore_key = jax.device_put((run_key, explore_key), device)
         self._warm_key = jax.random.fold_in(self._explore_key, 2**31 - 1)

@@ -15,6 +15,7 @@ from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw, View
 from umdqn.metrics.metric import Comparison, Metric, returns_at
 from umdqn.metrics.quantile_huber import inside, quantile_huber
+from umdqn.numerics.products import weighted_sum
 from umdqn.numerics.sorting import sort_data
 from umdqn.specs import Key
 
@@ -98,7 +99,7 @@ def _expected_gap(own: Particles, halves: Float[Array, "n"], theirs: Particles) 
         loss = quantile_huber(own.positions, halves, theirs.positions, theirs.weights, 0.0)
         return 2 * loss / count
     gaps = jnp.abs(own.positions[:, None] - theirs.positions)
-    return own.weights @ gaps @ theirs.weights
+    return weighted_sum(own.weights, gaps, theirs.weights)
 
 
 def _mean_gap(particles: Particles) -> Float[Array, ""]:

@@ -13,6 +13,7 @@ from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw, View
 from umdqn.metrics.metric import Comparison, Metric
 from umdqn.metrics.quantile_huber import inside
+from umdqn.numerics.products import weighted_sum
 from umdqn.specs import Key
 
 
@@ -57,7 +58,7 @@ class _Discrepancy(Comparison):
             return sum(kernels, jnp.float32(0))
 
         return (
-            own.weights @ energy(x, x) @ own.weights
-            - 2 * own.weights @ energy(x, y) @ theirs.weights
-            + theirs.weights @ energy(y, y) @ theirs.weights
+            weighted_sum(own.weights, energy(x, x), own.weights)
+            - 2 * weighted_sum(own.weights, energy(x, y), theirs.weights)
+            + weighted_sum(theirs.weights, energy(y, y), theirs.weights)
         )

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from umdqn.numerics.products import product
 from umdqn.numerics.quadrature import kept, running_sum
 
 
@@ -28,7 +29,7 @@ def paired_quantile_huber(
     size = jnp.abs(error)
     small = jnp.minimum(size, kappa)
     huber = small * (size - small / 2) / kappa if kappa else size
-    return jnp.sum(jnp.abs(fractions[:, None] - (error < 0)) * huber @ weights)
+    return jnp.sum(product(jnp.abs(fractions[:, None] - (error < 0)) * huber, weights))
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(4,))

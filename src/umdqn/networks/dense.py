@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from umdqn.numerics.products import product
 from umdqn.specs import Key
 
 
@@ -21,7 +22,7 @@ class Linear(eqx.Module):
         self.bias = jnp.zeros(outputs)
 
     def __call__(self, x: Float[Array, "*points inputs"]) -> Float[Array, "*points outputs"]:
-        return x @ self.weight + self.bias
+        return product(x, self.weight) + self.bias
 
 
 class Mlp(eqx.Module):

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 
 from umdqn.networks.dense import Linear, Mlp, xavier_uniform
 from umdqn.numerics.piecewise import relu_sum
+from umdqn.numerics.products import product
 from umdqn.numerics.quadrature import clenshaw_curtis, cumulative_trapezoid, kept
 from umdqn.numerics.table import MonotoneTable, unit_nodes
 from umdqn.specs import Key
@@ -105,7 +106,7 @@ class Umnn(eqx.Module):
     ) -> MonotoneTable:
         """The table of one action, from the state's parts of it."""
         if self.deeper:
-            logits = self._hidden(unit_nodes(self.intervals), context) @ weights
+            logits = product(self._hidden(unit_nodes(self.intervals), context), weights)
         else:
             logits = relu_sum(self.point, context, weights, self.intervals)
         slopes = kept(jnp.exp(scale) * _positive(logits + bias))

@@ -10,6 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from umdqn.numerics.products import product
+
 _BLOCK = 16
 _BLOCK_SUMS = np.vstack([np.triu(np.ones((_BLOCK, _BLOCK))), np.ones((1, _BLOCK))]).astype("f4")
 
@@ -32,11 +34,11 @@ def running_sum(values: Float[Array, "points"]) -> Float[Array, "points"]:
         if count % _BLOCK:
             values = jnp.pad(values, (0, blocks * _BLOCK - count))
         rows = values.reshape(blocks, _BLOCK)
-        before = jnp.sum(rows, axis=1) @ np.triu(np.ones((blocks, blocks), np.float32), 1)
+        before = product(jnp.sum(rows, axis=1), np.triu(np.ones((blocks, blocks), np.float32), 1))
         # The last operation is a product, whose result XLA keeps: it would evaluate an addition
         # again inside whatever uses the sums.
         carried = jnp.concatenate([rows, before[:, None]], axis=1)
-        return (carried @ _BLOCK_SUMS).reshape(-1)[:count]
+        return product(carried, _BLOCK_SUMS).reshape(-1)[:count]
 
     return jax.lax.platform_dependent(values, cpu=blocked, default=jnp.cumsum)
 
@@ -48,12 +50,12 @@ def kept(values: Float[Array, "points"]) -> Float[Array, "points"]:
     uses them, and ignores optimisation barriers; the result of a product it keeps.
     """
 
-    def product(values: Array) -> Array:
+    def multiplied(values: Array) -> Array:
         count = values.shape[0]
         rows = jnp.pad(values, (0, filled(count) - count)).reshape(-1, _BLOCK)
-        return (rows @ np.eye(_BLOCK, dtype=np.float32)).reshape(-1)[:count]
+        return product(rows, np.eye(_BLOCK, dtype=np.float32)).reshape(-1)[:count]
 
-    return jax.lax.platform_dependent(values, cpu=product, default=lambda values: values)
+    return jax.lax.platform_dependent(values, cpu=multiplied, default=lambda values: values)
 
 
 def running_lines(
@@ -69,12 +71,12 @@ def running_lines(
     earlier = np.triu(np.ones((blocks, blocks), np.float32), 1)
 
     def with_carry(values: Array) -> Array:
-        return jnp.concatenate([values, (jnp.sum(values, axis=1) @ earlier)[:, None]], axis=1)
+        return jnp.concatenate([values, product(jnp.sum(values, axis=1), earlier)[:, None]], axis=1)
 
     rise, height = (with_carry(v.reshape(blocks, _BLOCK)) for v in (rises, heights))
     offsets = (spacing * np.arange(_BLOCK)).astype(np.float32)
     mixing = np.vstack([_BLOCK_SUMS * offsets, _BLOCK_SUMS])
-    return (jnp.concatenate([rise, height + first * rise], axis=1) @ mixing).reshape(-1)
+    return product(jnp.concatenate([rise, height + first * rise], axis=1), mixing).reshape(-1)
 
 
 def cumulative_trapezoid(values: Float[Array, "points"], spacing: float) -> Float[Array, "points"]:
@@ -109,4 +111,6 @@ def clenshaw_curtis(
     nodes, weights = _clenshaw_curtis_rule(steps)
     half = (upper - lower) / 2
     values = function(lower + half * (1 + jnp.asarray(nodes, jnp.float32)))
-    return half * jnp.tensordot(jnp.asarray(weights, values.dtype), values, axes=1)
+    return half * jnp.tensordot(
+        jnp.asarray(weights, values.dtype), values, axes=1, precision=jax.lax.Precision.HIGHEST
+    )
