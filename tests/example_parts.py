@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int, PyTree
 
 from umdqn.decisions.decision import Decision
 from umdqn.errors import check
-from umdqn.exploration.exploration import Exploration
+from umdqn.exploration.exploration import Exploration, Moment
 from umdqn.laws.atoms import QuantileAtoms, midpoints
 from umdqn.laws.law import Law
 from umdqn.laws.support import Support
@@ -170,12 +170,13 @@ class RoundRobin(Exploration):
     def act(
         self,
         key: Key,
-        step: Int[Array, ""],
+        moment: Moment,
         actions: int,
         scores: Callable[[], Float[Array, "actions"]],
     ) -> Int[Array, ""]:
-        turn = (step // self.period) % actions
-        return jnp.where(step % self.period == 0, turn, jnp.argmax(scores())).astype(jnp.int32)
+        turn = (moment.choice // self.period) % actions
+        exploring = moment.choice % self.period == 0
+        return jnp.where(exploring, turn, jnp.argmax(scores())).astype(jnp.int32)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,6 +10,7 @@ import pytest
 from umdqn.envs import grid_world as grid
 from umdqn.envs.environment import Environment, Outcome
 from umdqn.exploration.epsilon_greedy import EpsilonGreedy
+from umdqn.exploration.exploration import Moment
 from umdqn.loops.compiled_training import CompiledTraining
 from umdqn.networks.torsos import Mlp
 from umdqn.runs.build import build_loop, build_training
@@ -25,6 +26,20 @@ def test_epsilon_follows_the_paper():
     schedule = EpsilonGreedy(start=1.0, end=0.01, decay=10_000.0)
     assert float(schedule.epsilon(jnp.int32(0))) == pytest.approx(1.0)
     assert float(schedule.epsilon(jnp.int32(10_000))) == pytest.approx(0.01 + 0.99 / np.e)
+
+
+def test_exploration_falls_with_the_steps_of_all_copies():
+    """Four copies, 10,000 steps: 2,500 choices each, and epsilon as for one copy."""
+    moment = Moment.on_host(10_000, copies=4)
+    assert moment == (10_000, 2_500)
+    key, scores = jax.random.key(0), jnp.array([0.0, 0.0, 0.0, 1.0])
+    slow = EpsilonGreedy(start=1.0, end=0.0, decay=4_000.0)
+    chosen = [
+        int(slow.act(key, Moment(jnp.int32(10_000), jnp.int32(i)), 4, lambda: scores))
+        for i in range(400)
+    ]
+    # Random with probability e^-2.5 = 0.082, of which 3 in 4 differ: 24.6 +- 4.8 of 400.
+    assert 24.6 - 4 * 4.8 < sum(action != 3 for action in chosen) < 24.6 + 4 * 4.8
 
 
 def trained(steps: int, **overrides):
@@ -64,14 +79,14 @@ def test_stored_transitions_are_steps_of_one_episode():
     assert int(progress.updates) == 0
 
 
-@pytest.mark.parametrize("kind", ["compiled", "host"])
-def test_random_choices_last(kind):
-    """With epsilon 1 the action changes only where a block of steps begins."""
-    fields = {"loop": kind, "exploration.repeat": 5, "replay.warmup": 60, "exploration.end": 1.0}
-    config = configure("CartPole-v1", "dqn", overrides=fields | {"replay.capacity": 100})
-    training = build_training(config)
-    training.advance(60)
-    rows = training.snapshots()[0].rows([0], [60])
+@pytest.mark.parametrize(("kind", "copies"), [("compiled", 1), ("host", 1), ("host", 2)])
+def test_random_choices_last(kind, copies):
+    """With epsilon 1 the action changes only where a block of choices begins."""
+    fields = {"loop": kind, "exploration.repeat": 5, "replay.warmup": 60 * copies}
+    fields |= {"exploration.end": 1.0, "replay.capacity": 100 * copies, "num_envs": copies}
+    training = build_training(configure("CartPole-v1", "dqn", overrides=fields))
+    training.advance(60 * copies)
+    rows = training.snapshots()[0].rows([0] * copies, [60] * copies)
     training.close()
     actions = np.asarray(rows["0/numbers"])[:, 0].reshape(12, 5)
     assert (actions == actions[:, :1]).all()

@@ -20,7 +20,7 @@ import umdqn
 from example_parts import EXAMPLES
 from umdqn.cli.main import main
 from umdqn.errors import UmdqnError
-from umdqn.exploration.exploration import Exploration
+from umdqn.exploration.exploration import Exploration, Moment
 from umdqn.runs.kinds import KINDS
 
 TESTS = Path(__file__).parent
@@ -112,7 +112,8 @@ def test_the_parts_do_what_they_say(trained: umdqn.Run) -> None:
     # In the steps 0, 3, 6, 9 after the warm-up, actions are taken in turn: period = 3.
     key, seen = jax.random.key(5), np.array([2.0, 6.0], np.float32)
     learned, act = trained.learned[0], jax.jit(trained.agent.act)
-    acts = [int(act(learned, seen, np.int32(step), key)) for step in range(12)]
+    moments = [Moment(np.int32(step), np.int32(step)) for step in range(12)]
+    acts = [int(act(learned, seen, moment, key)) for moment in moments]
     assert acts[::3] == [0, 1, 2, 3]
     assert {*acts[1::3], *acts[2::3]} == {int(np.argmax(scores))}
 
@@ -209,8 +210,8 @@ class NoDefault:
 class WithoutDefault(Exploration):
     period: int
 
-    def act(self, key: Any, step: Any, actions: int, scores: Any) -> Any:
-        return step % actions
+    def act(self, key: Any, moment: Any, actions: int, scores: Any) -> Any:
+        return moment.choice % actions
 
 
 @pytest.mark.parametrize(

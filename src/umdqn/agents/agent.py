@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int, PyTree, Shaped
 from umdqn.agents.network import Network
 from umdqn.decisions.decision import Decision
 from umdqn.errors import UmdqnError, one_line
-from umdqn.exploration.exploration import Exploration
+from umdqn.exploration.exploration import Exploration, Moment
 from umdqn.laws.bellman import bellman
 from umdqn.laws.law import Law
 from umdqn.laws.support import Support
@@ -151,19 +151,19 @@ class Agent:
         return jnp.argmax(self.scores(self.laws(learned, observation))).astype(jnp.int32)
 
     def act(
-        self, learned: Learned, observation: Shaped[Array, "..."], step: Int[Array, ""], key: Key
+        self, learned: Learned, observation: Shaped[Array, "..."], moment: Moment, key: Key
     ) -> Int[Array, ""]:
-        """Return the exploring action of a step since learning began."""
+        """Return the exploring action; `moment` counts from the end of the warm-up."""
         return self.exploration.act(
             key,
-            step,
+            moment,
             self.spec.num_actions,
             lambda: self.scores(self.laws(learned, observation)),
         )
 
-    def random(self, step: Int[Array, ""], key: Key) -> Int[Array, ""]:
-        """Return the action of a step before learning begins."""
-        return self.exploration.random(key, step, self.spec.num_actions)
+    def random(self, moment: Moment, key: Key) -> Int[Array, ""]:
+        """Return an action of the warm-up."""
+        return self.exploration.random(key, moment, self.spec.num_actions)
 
     def losses(
         self, params: PyTree, state: AgentState, batch: Transition, key: Key

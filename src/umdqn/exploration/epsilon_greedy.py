@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from umdqn.errors import check, check_count
-from umdqn.exploration.exploration import Exploration
+from umdqn.exploration.exploration import Exploration, Moment
 from umdqn.specs import Key
 
 
@@ -23,9 +23,9 @@ class EpsilonGreedy(Exploration):
     end: float = 0.01
     """Probability of a random action in the long run."""
     decay: float = 10_000.0
-    """Steps in which the distance to `end` shrinks by a factor e."""
+    """Environment steps in which the distance to `end` shrinks by a factor e."""
     repeat: int = 1
-    """Steps that a random choice lasts: more than 1 where single steps lead nowhere."""
+    """Choices that one random draw lasts: more than 1 where single random steps lead nowhere."""
 
     def __post_init__(self) -> None:
         check(0 <= self.start <= 1, "start", self.start, "from 0 to 1")
@@ -40,23 +40,23 @@ class EpsilonGreedy(Exploration):
     def act(
         self,
         key: Key,
-        step: Int[Array, ""],
+        moment: Moment,
         actions: int,
         scores: Callable[[], Float[Array, "actions"]],
     ) -> Int[Array, ""]:
-        coin, choice = jax.random.split(self._block_key(key, step))
+        coin, choice = jax.random.split(self._block_key(key, moment))
         return jax.lax.cond(
-            jax.random.uniform(coin) < self.epsilon(step),
+            jax.random.uniform(coin) < self.epsilon(moment.step),
             lambda: jax.random.randint(choice, (), 0, actions),
             lambda: jnp.argmax(scores()).astype(jnp.int32),
         )
 
-    def random(self, key: Key, step: Int[Array, ""], actions: int) -> Int[Array, ""]:
-        return jax.random.randint(self._block_key(key, step), (), 0, actions)
+    def random(self, key: Key, moment: Moment, actions: int) -> Int[Array, ""]:
+        return jax.random.randint(self._block_key(key, moment), (), 0, actions)
 
-    def _block_key(self, key: Key, step: Int[Array, ""]) -> Key:
-        """The key of a step: that of the first step of its block of `repeat` steps."""
-        return jax.random.fold_in(key, step - step % self.repeat)
+    def _block_key(self, key: Key, moment: Moment) -> Key:
+        """The key of a choice: that of the first of its block of `repeat` choices."""
+        return jax.random.fold_in(key, moment.choice - moment.choice % self.repeat)
 
 
 def constant(epsilon: float) -> EpsilonGreedy:

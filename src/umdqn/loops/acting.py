@@ -9,6 +9,7 @@ import jax
 from jaxtyping import Array, Int, Shaped
 
 from umdqn.agents.agent import Agent, Learned
+from umdqn.exploration.exploration import Moment
 from umdqn.loops.compilation import kept_programs
 from umdqn.specs import Key
 
@@ -21,12 +22,12 @@ def greedy_program(agent: Agent) -> Callable[[Learned, Any], Int[Array, "batch"]
 
 @kept_programs
 def acting_program(agent: Agent) -> Callable[[Learned, Any, Any, Key], Int[Array, "batch"]]:
-    """Return the compiled exploring choice for a batch of observations at a step."""
+    """Return the compiled exploring choice for a batch of observations."""
 
     def act(
-        learned: Learned, observations: Shaped[Array, "batch ..."], step: Int[Array, ""], key: Key
+        learned: Learned, observations: Shaped[Array, "batch ..."], moment: Moment, key: Key
     ) -> Int[Array, "batch"]:
-        return act_on_batch(agent, learned, observations, step, key)
+        return act_on_batch(agent, learned, observations, moment, key)
 
     return jax.jit(act)
 
@@ -35,20 +36,20 @@ def act_on_batch(
     agent: Agent,
     learned: Learned,
     observations: Shaped[Array, "batch ..."],
-    step: Int[Array, ""],
+    moment: Moment,
     key: Key,
 ) -> Int[Array, "batch"]:
     """Choose exploring actions; every observation of the batch has randomness of its own."""
     count = observations.shape[0]
     if count == 1:
         # Not batched, so that the network is not evaluated where the action is random.
-        return agent.act(learned, observations[0], step, key)[None]
+        return agent.act(learned, observations[0], moment, key)[None]
     keys = jax.random.split(key, count)
     act = jax.vmap(agent.act, in_axes=(None, 0, None, 0))
-    return act(learned, observations, step, keys)
+    return act(learned, observations, moment, keys)
 
 
-def random_on_batch(agent: Agent, count: int, step: Int[Array, ""], key: Key) -> Array:
-    """Choose the actions of a step before learning begins."""
+def random_on_batch(agent: Agent, count: int, moment: Moment, key: Key) -> Array:
+    """Choose actions of the warm-up."""
     keys = jax.random.split(key, count)
-    return jax.vmap(agent.random, in_axes=(None, 0))(step, keys)
+    return jax.vmap(agent.random, in_axes=(None, 0))(moment, keys)

@@ -14,6 +14,7 @@ from jaxtyping import Array, Int, PyTree
 
 from umdqn.agents.agent import Agent, AgentState
 from umdqn.envs.environment import Environment
+from umdqn.exploration.exploration import Moment
 from umdqn.loops.episodes import Episode, advance, begin, bootstrap_discount
 from umdqn.loops.progress import Progress, check_finite
 from umdqn.loops.snapshot import Restored, Snapshot, from_named, named_leaves
@@ -97,10 +98,12 @@ class CompiledLoop:
         env_key, reset_key = self._keys(state.key, step)[:2]
         observation = self.env.observe(state.episode.env)
         if warm:
-            action = self.agent.random(step, jax.random.fold_in(state.explore_key, 2**31 - 1))
+            key = jax.random.fold_in(state.explore_key, 2**31 - 1)
+            action = self.agent.random(Moment(step, step), key)
         else:
             since = step - self.replay.warmup
-            action = self.agent.act(state.agent.learned, observation, since, state.explore_key)
+            moment = Moment(since, since)
+            action = self.agent.act(state.agent.learned, observation, moment, state.explore_key)
         episode, found = advance(self.env, state.episode, action, env_key)
         last = found.last
         discount = bootstrap_discount(found, self.discount, self.truncation_terminates)

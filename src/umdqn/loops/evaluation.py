@@ -15,6 +15,7 @@ from umdqn.agents.agent import Agent, Learned
 from umdqn.envs.environment import Environment
 from umdqn.envs.hosted import HostEnv
 from umdqn.exploration.epsilon_greedy import constant
+from umdqn.exploration.exploration import Moment
 from umdqn.loops.acting import acting_program
 from umdqn.loops.compilation import kept_programs
 from umdqn.loops.episodes import play_returns
@@ -39,7 +40,7 @@ def _program(
             play_key, act_key = jax.random.split(key)
 
             def act(observation: Any, elapsed: Any) -> Any:
-                return agent.act(learned, observation, elapsed, act_key)
+                return agent.act(learned, observation, Moment(elapsed, elapsed), act_key)
 
             return Returns(*play_returns(env, act, play_key, discount))
 
@@ -82,7 +83,7 @@ def evaluate_hosted(
     key, steps = jax.random.key(seed), itertools.count()
 
     def choose(observations: np.ndarray) -> np.ndarray:
-        return np.asarray(act(learned, observations, np.int32(next(steps)), key))
+        return np.asarray(act(learned, observations, Moment.on_host(next(steps)), key))
 
     return _play_shares(env, choose, env.reset(seed), discount, episodes, limit)
 

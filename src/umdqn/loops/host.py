@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int
 
 from umdqn.agents.agent import Agent, AgentState
 from umdqn.envs.hosted import HostEnv
+from umdqn.exploration.exploration import Moment
 from umdqn.loops.acting import act_on_batch, random_on_batch
 from umdqn.loops.compilation import kept_programs
 from umdqn.loops.progress import Progress
@@ -55,13 +56,13 @@ class HostPrograms:
         self.structure = jax.tree.structure(shapes)
 
         def act(
-            leaves: list[Array], observations: Array, step: Int[Array, ""], key: Key
+            leaves: list[Array], observations: Array, moment: Moment, key: Key
         ) -> Int[Array, "copies"]:
             learned = jax.tree.unflatten(self.structure, leaves).learned
-            return act_on_batch(agent, learned, observations, step, key)
+            return act_on_batch(agent, learned, observations, moment, key)
 
-        def random(step: Int[Array, ""], key: Key) -> Int[Array, "copies"]:
-            return random_on_batch(agent, copies, step, key)
+        def random(moment: Moment, key: Key) -> Int[Array, "copies"]:
+            return random_on_batch(agent, copies, moment, key)
 
         def learn(
             leaves: list[Array], progress: Progress, batch: Batch, step: Int[Array, ""], key: Key
@@ -82,8 +83,9 @@ class HostPrograms:
         """Run all programs on blank data, so that the memory they need is taken now."""
         leaves = jax.tree.map(jnp.copy, jax.tree.leaves(state))
         progress = jax.device_put(Progress.none(), key.device)
-        jax.block_until_ready(self.random(np.int32(0), key))
-        jax.block_until_ready(self.act(leaves, observations, np.int32(0), key))
+        start = Moment.on_host(0)
+        jax.block_until_ready(self.random(start, key))
+        jax.block_until_ready(self.act(leaves, observations, start, key))
         for _ in range(_WARM_UPDATES):
             seen = np.zeros((2, batch_size, *observations.shape[1:]), observations.dtype)
             numbers, counts = np.zeros(batch_size, np.float32), np.zeros(batch_size, np.int32)

@@ -11,6 +11,7 @@ import numpy as np
 from umdqn.agents.agent import AgentState
 from umdqn.envs.hosted import Position, Stepped
 from umdqn.errors import UmdqnError, notice
+from umdqn.exploration.exploration import Moment
 from umdqn.loops.episodes import bootstrap_discount
 from umdqn.loops.host import HostLoop, HostPrograms, host_programs
 from umdqn.loops.machine import available_cores, keep_freed_memory
@@ -167,12 +168,13 @@ class HostSeed:
     def _choose(self) -> np.ndarray:
         """Choose the next actions of all copies."""
         copies, warmup = self.loop.copies, self.loop.replay.warmup
-        # Rules count choices: copies choose together.
-        if self._step < warmup:
-            chosen = self._programs.random(np.int32(self._step // copies), self._warm_key)
+        warm = self._step < warmup
+        since = self._step if warm else self._step - warmup
+        moment = Moment.on_host(since, copies)
+        if warm:
+            chosen = self._programs.random(moment, self._warm_key)
         else:
-            since = np.int32((self._step - warmup) // copies)
-            chosen = self._programs.act(self._leaves, self._observation, since, self._explore_key)
+            chosen = self._programs.act(self._leaves, self._observation, moment, self._explore_key)
         return np.asarray(chosen)
 
     def snapshot(self) -> Snapshot:

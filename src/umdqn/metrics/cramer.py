@@ -55,7 +55,7 @@ class _Cdfs(Comparison):
         return self.metric.unit_points(key)
 
     def terminal(self, reward: Float[Array, ""], support: Support) -> Law | None:
-        """A steep smooth step."""
+        """A steep ramp."""
         return Uniform(reward, 2 * support.width / self.metric.points)
 
     def __call__(

@@ -1,4 +1,4 @@
-"""Replay memories: one protocol for both loops, `add / sample / update / snapshot`."""
+"""Replay memories: one protocol for both loops."""
 
 from umdqn.parts.table import Table
 

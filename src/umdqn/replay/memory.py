@@ -1,4 +1,4 @@
-"""The protocol of every replay memory: `add / sample / update / snapshot`."""
+"""The protocol of every replay memory: add, sample, update, and rows for checkpoints."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int, Shaped
 
 
 class Transition(NamedTuple):
-    """One experience. `discount` is gamma, or 0 where the episode terminated (not truncated)."""
+    """One experience. `discount` is gamma, or 0 where the return ends."""
 
     observation: Shaped[Array, "..."]
     action: Int[Array, "..."]

@@ -95,11 +95,10 @@ def resume(
         if manifest["status"] == "finished" and config.steps == reached:
             notice(f"{path} is finished; --steps can make it longer than {reached:,} steps")
             return load(path)
-        schedule = getattr(config.optimiser, "schedule", "constant")
-        if config.steps != before and schedule != "constant":
+        if config.steps != before and config.optimiser.depends_on_length:
             notice(
-                f"the learning rate falls over {config.steps:,} steps now, instead of "
-                f"{before:,}: from here on it is what a run of that length has"
+                f"the learning rate falls over {config.steps:,} steps now, instead of {before:,}: "
+                "it continues at what it would be in a run of that length"
             )
         return _train(config, build_agent(config), directory, callback, resumes=True)
 
