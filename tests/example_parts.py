@@ -209,3 +209,6 @@ EXAMPLES: dict[str, tuple[str, type]] = {
 def make_torso(observation: Observation, key: Key) -> eqx.Module:
     """Make a torso: a function that users may pass in place of a part."""
     return SineNetwork(eqx.nn.Linear(observation.shape[0], 8, key=key))
+
+
+sgd = optax.sgd(1e-3)

@@ -44,6 +44,8 @@ def imported(path: Path) -> set[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         names = [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
         names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module == "umdqn":
+            names += [f"umdqn.{a.name}" for a in node.names if not a.name.startswith("_")]
         modules |= {name.split(".")[1] for name in names if name.startswith("umdqn.")}
     return modules
 

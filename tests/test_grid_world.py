@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from monte_carlo import monte_carlo_returns
 from umdqn.analysis.exact import exact_laws, optimal_actions, optimal_policy, optimal_values
-from umdqn.analysis.monte_carlo import monte_carlo_returns
 from umdqn.envs import grid_world as grid
 from umdqn.envs.grid_world import GridWorld
 from umdqn.envs.gymnasium_grid_world import ID

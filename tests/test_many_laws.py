@@ -74,6 +74,17 @@ def test_samples_and_points_of_any_shape(points):
 
 
 @pytest.mark.parametrize("name", REPRESENTATIONS)
+def test_samples_of_all_actions(name):
+    """Means of 4,000 samples of every law, within five standard errors."""
+    head, features = sharp_head(name)
+    laws = head.laws(features, SUPPORT)
+    samples = laws.sample(jax.random.key(0), 4_000)
+    assert samples.shape == (2, 4_000)
+    error = np.maximum(5 * np.asarray(laws.std) / 4_000**0.5, 1e-5)
+    assert (np.abs(samples.mean(axis=1) - laws.mean) < error).all()
+
+
+@pytest.mark.parametrize("name", REPRESENTATIONS)
 def test_laws_are_indexed_and_iterated_like_a_sequence(name):
     head, features = sharp_head(name)
     laws = head.laws(features, SUPPORT)

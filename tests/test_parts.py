@@ -21,6 +21,8 @@ from example_parts import EXAMPLES
 from umdqn.cli.main import main
 from umdqn.errors import UmdqnError
 from umdqn.exploration.exploration import Exploration, Moment
+from umdqn.parts.describe import describe
+from umdqn.representations.representation import Representation
 from umdqn.runs.kinds import KINDS
 
 TESTS = Path(__file__).parent
@@ -47,13 +49,12 @@ OWN_FIELDS = {
 @pytest.fixture(scope="module", autouse=True)
 def tables() -> Iterator[None]:
     """Register the examples, and restore all tables afterwards."""
-    before = {kind: dict(table._classes) for kind, table in KINDS.items()}
+    before = {kind: (dict(table._classes), dict(table._adopted)) for kind, table in KINDS.items()}
     for kind, (name, part) in EXAMPLES.items():
         umdqn.register(kind, name, part)
     yield
     for kind, table in KINDS.items():
-        table._classes.clear()
-        table._classes.update(before[kind])
+        table._classes, table._adopted = before[kind]
 
 
 def by_name() -> dict[str, Any]:
@@ -179,8 +180,9 @@ def test_objects_in_place_of_parts(tmp_path: Path) -> None:
     assert run.config.label == "qr-dqn"
     saved = json.loads((run.path / "manifest.json").read_text())["config"]
     assert saved["optimiser"]["name"] == saved["torso"]["name"] == "given"
-    assert saved["optimiser"]["transformation"].startswith("object optimiser ")
-    assert saved["torso"]["make"].startswith("object torso make_torso ")
+    assert saved["optimiser"]["transformation"].startswith("object ")
+    # What can be imported is named so that other processes find it.
+    assert saved["torso"]["make"] == "example_parts:make_torso"
     # `make_torso` has 8 features; grid-world has 2 numbers.
     assert run.learned[0].params.torso.layer.weight.shape == (8, 2)
     again = umdqn.load(run.path)
@@ -192,6 +194,75 @@ def test_objects_in_place_of_parts(tmp_path: Path) -> None:
     assert other.returncode == 1
     assert other.stderr.count("\n") == 1
     assert "was an object of another process: put it in a module" in other.stderr
+    # Another object of another process is not taken for it, and laws need no optimiser.
+    code = f"""
+import numpy as np, optax, umdqn
+umdqn.configure(overrides={{"optimiser": optax.adamw(7.0)}})
+print(np.asarray(umdqn.load({str(run.path)!r}).law([2, 6]).mean).tolist())
+try:
+    umdqn.resume({str(run.path)!r}, 400)
+except umdqn.UmdqnError as error:
+    print(error)
+"""
+    done = in_new_process("-c", code)
+    assert done.returncode == 0, done.stderr
+    means, refusal = done.stdout.splitlines()
+    np.testing.assert_allclose(json.loads(means), umdqn.load(run.path).law([2, 6]).mean, rtol=1e-6)
+    assert "was an object of another process" in refusal
+
+
+def test_objects_of_modules_and_registered_ones(tmp_path: Path) -> None:
+    command = ["-m", "umdqn", "train", "grid-world", "dqn", "--out", str(tmp_path / "run")]
+    fields = [text for name, value in SHORT.items() for text in (f"--{name}", str(value))]
+    chosen = ["--optimiser", "example_parts:sgd", "--torso", "example_parts:make_torso"]
+    done = in_new_process(*command, *fields, *chosen)
+    assert done.returncode == 0, done.stderr
+    done = in_new_process("-m", "umdqn", "train", "--resume", str(tmp_path / "run"), "--steps=310")
+    assert done.returncode == 0, done.stderr
+    umdqn.register("optimiser", "lion", lion := optax.lion(1e-4))
+    umdqn.register("optimiser", "lion", lion)
+    run = umdqn.train("grid-world", "dqn", out=tmp_path / "lion", optimiser="lion", **SHORT)
+    saved = json.loads((run.path / "manifest.json").read_text())["config"]["optimiser"]
+    assert saved == {"name": "lion", "transformation": "lion"}
+    assert umdqn.load(run.path).config == run.config
+    with pytest.raises(UmdqnError, match="'lion' is registered already"):
+        umdqn.register("optimiser", "lion", optax.lion(1e-3))
+
+
+MISTAKES = """
+import umdqn
+from umdqn.networks.torsos import Mlp
+assert umdqn.configure(overrides={"torso": Mlp([16, 16])}).torso == Mlp((16, 16))
+for options in (
+    {"agent": 3},
+    {"agent": ["dqn"]},
+    {"preset": None},
+    {"evaluation": 3},
+    {"callbacks": umdqn.Callback()},
+    {"torso": "given"},
+):
+    try:
+        umdqn.train("grid-world", **options)
+    except umdqn.UmdqnError as error:
+        print(error)
+"""
+
+
+def test_mistakes_in_python_get_one_line(tmp_path: Path) -> None:
+    """In a process of its own, where arguments are not checked by the tests' type checker."""
+    done = in_new_process("-c", MISTAKES, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[:3] == [
+        "agent = 3 is not allowed: a name",
+        "agent = ['dqn'] is not allowed: a name",
+        "preset = None is not allowed: a name",
+    ]
+    assert lines[3].startswith("evaluation = 3 is not allowed: it has fields of its own: evalua")
+    assert lines[4].endswith("is not allowed: a list of umdqn.Callback")
+    assert lines[5].startswith("torso is missing: pass it in Python")
+    assert len(lines) == 6
+    assert not list(tmp_path.iterdir())
 
 
 class NoAct(Exploration):
@@ -204,6 +275,12 @@ class Thawed(example_parts.RoundRobin):
 
 class NoDefault:
     pass
+
+
+@dataclasses.dataclass(frozen=True)
+class Mute(Representation):
+    def build(self, features: int, actions: int, key: Any) -> Any:
+        return None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -226,6 +303,7 @@ class WithoutDefault(Exploration):
         ("exploration", "no-act", NoAct, "exploration 'NoAct' cannot be used: it lacks act"),
         ("exploration", "thawed", Thawed, "'Thawed' cannot be used: it must be a frozen dataclass"),
         ("exploration", "bare", WithoutDefault, "field 'period' has no default"),
+        ("representation", "mute", Mute, "it must declare `gives`, the views that can be trained"),
         ("exploration", "alien", NoDefault, "it must extend umdqn.exploration.exploration:Explora"),
         ("exploration", "Big Name", EXAMPLES["exploration"][1], "names are lower-case words"),
         ("exploration", "epsilon-greedy", EXAMPLES["exploration"][1], "is registered already"),
@@ -300,6 +378,16 @@ def test_one_line_for_parts_that_do_not_fit(
         umdqn.train("grid-world", out=tmp_path / "run", **{**SHORT, **overrides})
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_part_of_a_function_has_help_too() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Local(example_parts.RoundRobin):
+        """A rule inside of a function."""
+
+    found = describe(Local)
+    assert found.summary == "A rule inside of a function."
+    assert [field.name for field in found.fields] == ["period"]
 
 
 def test_pairs_that_go_together_are_listed() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experience import LAYOUTS, PLANS, Experience, begun, enter, held
+from umdqn.replay import frames as frames_module
 from umdqn.replay.memory import Memory
 from umdqn.replay.transition import Transition
 from umdqn.replay.uniform import Uniform
@@ -133,3 +134,34 @@ def test_replay_forgets_the_oldest_and_samples_only_what_is_stored():
     batch = sample(rings, jax.random.key(1)).transition
     assert set(np.asarray(batch.reward).tolist()) == {3.0, 4.0, 5.0, 6.0}
     np.testing.assert_array_equal(batch.observation[:, 0], batch.reward)
+
+
+@pytest.mark.parametrize("arrays", [np, jnp], ids=["numpy", "jax"])
+def test_an_interruption_ends_the_episode_of_the_newest_row(arrays):
+    """A new episode begins without an end in between, as after resuming: n-step sums stop there."""
+    memory = memory_of("pairs", 1)
+    experience = Experience(LAYOUTS["pairs"], [[(9, True)]])
+    rings = begun(memory, memory.empty(arrays), experience)
+    assert not np.asarray(rings["numbers"]).any()
+    rings = enter(memory, rings, experience, 3)
+    before = np.array(rings["numbers"][:3])
+    rings = memory.begin(rings, 0, experience.firsts[0])
+    np.testing.assert_array_equal(rings["numbers"][:3, :3], before[:, :3])
+    np.testing.assert_array_equal(rings["numbers"][:3, 3], [0, 0, 1])
+
+
+def test_copies_draw_from_the_filled_part_of_their_rings(monkeypatch):
+    """Of a large memory that is nearly empty, few draws are in vain."""
+    memory = Uniform(100_000, 32).memory(LAYOUTS["frames"], 5)
+    experience = Experience(LAYOUTS["frames"], [[(50, True)]] * 5)
+    rings = enter(memory, begun(memory, memory.empty(np), experience), experience, 40)
+    drawn, usual = [], frames_module.draw_valid
+
+    def counted(random, high, *rest):
+        drawn.append(int(high))
+        return usual(random, high, *rest)
+
+    monkeypatch.setattr(frames_module, "draw_valid", counted)
+    memory.sample(rings, np.random.default_rng(0))
+    # 40 frames and the first one, of each of 5 copies.
+    assert drawn == [5 * 41]

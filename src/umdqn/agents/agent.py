@@ -77,7 +77,8 @@ class Agent:
     double: bool
     """Whether the trained network chooses the next action that the target network evaluates."""
     updates: int
-    """Updates of the whole run, for learning rates that fall over it."""
+    """Updates of the whole run, for learning rates that fall over it; 0 where none does, so that
+    runs of any length share their programs."""
     update_every: int
     """Environment steps between two updates."""
 
@@ -121,11 +122,21 @@ class Agent:
         """Return the network with given parameters."""
         return eqx.combine(params, self._static)
 
+    def fresh(self, key: Key) -> Learned:
+        """Return what laws are made from before anything is learned."""
+        params = eqx.filter(self._fresh_network(key), eqx.is_array)
+        return Learned(params, Support.of(self.domain))
+
     def init(self, key: Key) -> AgentState:
         """Return a fresh state; the target network starts equal to the trained one."""
-        params = eqx.filter(self._fresh_network(key), eqx.is_array)
-        support = Support.of(self.domain)
+        params, support = self.fresh(key)
         return AgentState(params, params, support, self._updater.init(params), jnp.int32(0))
+
+    def check(self) -> None:
+        """Raise if the torso does not fit the observations; costs little."""
+        self._updater  # noqa: B018  (raises if the optimiser is missing)
+        key = jax.random.key(0)
+        _features(eqx.filter_eval_shape(self.torso.build, self.spec.observation, key), self.spec)
 
     def refined(self) -> Agent:
         """Return the same agent with laws as fine as viewers expect."""
@@ -143,8 +154,7 @@ class Agent:
 
     def scores(self, laws: Law) -> Float[Array, "*laws"]:
         """Return what a greedy choice compares."""
-        confined = laws.confined() if isinstance(laws, TrainedLaw) else laws
-        return self.decision.scores(confined)
+        return self.decision.scores(laws.confined())
 
     def greedy(self, learned: Learned, observation: Shaped[Array, "..."]) -> Int[Array, ""]:
         """Return the action with the largest score; the first one on a tie."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -17,6 +17,7 @@ from umdqn.envs import grid_world as grid
 from umdqn.laws.atoms import midpoints
 from umdqn.laws.closed import GaussianMixture
 from umdqn.laws.law import Law
+from umdqn.loops.compilation import kept_programs
 
 # Wide enough for tails of learned laws, fine enough for the narrowest exact laws (0.1).
 _GRID_MARGIN = 1.0
@@ -71,11 +72,7 @@ def distances(agent: Agent, learned: Learned, discount: float) -> Distances:
     low = min(agent.domain.low, -bound) - _GRID_MARGIN
     high = max(agent.domain.high, bound) + _GRID_MARGIN
 
-    def views(laws: Law) -> LearnedViews:
-        z = jnp.linspace(low, high, _GRID_POINTS)
-        return LearnedViews(_views(laws, z), agent.scores(laws))
-
-    found = jax.tree.map(np.asarray, over_all_laws(agent, learned, views))
+    found = jax.tree.map(np.asarray, _views_program(agent, low, high)(learned))
     exact = _true_views(discount, low, high)
     return compare(found.views, exact, (high - low) / (_GRID_POINTS - 1), found.scores)
 
@@ -85,14 +82,9 @@ def crossing_rate(agent: Agent, learned: Learned) -> float:
 
     At the law's own fractions, or at 200; 0 unless the metric trains quantiles.
     """
-
-    def rate(law: Any) -> Array:
-        _, quantiles = law.claims(midpoints(_CROSSING_FRACTIONS))
-        return jnp.mean(jnp.diff(quantiles) < 0)
-
     if "quantile" not in agent.metric.comparisons() or "quantile" not in agent.representation.gives:
         return 0.0
-    return float(jnp.mean(over_all_laws(agent, learned, jax.vmap(rate))))
+    return float(jnp.mean(_crossing_program(agent)(learned)))
 
 
 def compare(learned: Views, exact: Views, spacing: float, scores: np.ndarray) -> Distances:
@@ -113,15 +105,32 @@ def _views(laws: Law, z: Float[Array, "points"]) -> Views:
     return Views(laws.cdf(z), laws.mean, laws.std, laws.cvar(_WORST))
 
 
-def over_all_laws(agent: Agent, learned: Learned, view: Callable[[Any], PyTree]) -> PyTree:
-    """Return a function of the laws of all actions, of every state: leading axis [states]."""
-    return _for_all_laws(agent, view)(learned)
+@kept_programs
+def _views_program(agent: Agent, low: float, high: float) -> Callable[[Learned], LearnedViews]:
+    def views(laws: Law) -> LearnedViews:
+        z = jnp.linspace(low, high, _GRID_POINTS)
+        return LearnedViews(_views(laws, z), agent.scores(laws))
+
+    return _for_all_laws(agent, views)
+
+
+@kept_programs
+def _crossing_program(agent: Agent) -> Callable[[Learned], Array]:
+    def rate(law: Any) -> Array:
+        _, quantiles = law.claims(midpoints(_CROSSING_FRACTIONS))
+        return jnp.mean(jnp.diff(quantiles) < 0)
+
+    return _for_all_laws(agent, jax.vmap(rate))
+
+
+@kept_programs
+def _scores_program(agent: Agent) -> Callable[[Learned], Array]:
+    return _for_all_laws(agent, agent.scores)
 
 
 def optimal_choices(agent: Agent, learned: Iterable[Learned], discount: float) -> list[int]:
     """Return, for each of several seeds or checkpoints, in how many states it acts optimally."""
-    scores_of = _for_all_laws(agent, agent.scores)
-    scores = [np.asarray(scores_of(one)) for one in learned]
+    scores = [np.asarray(_scores_program(agent)(one)) for one in learned]
     return [_count_optimal(each, discount) for each in scores]
 
 
@@ -132,6 +141,7 @@ def _count_optimal(scores: np.ndarray, discount: float) -> int:
 
 
 def _for_all_laws(agent: Agent, view: Callable[[Any], PyTree]) -> Callable[[Learned], PyTree]:
+    """Compile a function of the laws of all actions, of every state: leading axis [states]."""
     observations = jnp.asarray(np.array(grid.STATES), jnp.float32)
 
     @jax.jit
@@ -147,7 +157,7 @@ def truth(discount: float) -> list[list[GaussianMixture]]:
     return exact_laws(optimal_policy(discount), discount)
 
 
-@cache
+@lru_cache(maxsize=8)
 def _true_views(discount: float, low: float, high: float) -> Views:
     z = jnp.linspace(low, high, _GRID_POINTS)
     laws = stacked([law for row in truth(discount) for law in row])

@@ -92,7 +92,7 @@ def _members(kind: str, tokens: Sequence[str]) -> dict[str, PartHelp]:
         option, equals, value = token.partition("=")
         chosen = value if equals else following
         if option == f"--{kind}" and ":" in chosen:
-            members[chosen] = describe(table.find(chosen))
+            members[chosen] = describe(type(table.read(chosen)))
     return members
 
 
@@ -105,7 +105,7 @@ def _add_part(
     listed = [f"  {name:{width}}  {part.summary}".rstrip() for name, part in members.items()]
     group = parser.add_argument_group(kind, "\n".join([purpose(kind), *listed]))
     default = DEFAULTS.get(kind)
-    notes = [f"default {default}" if default else "", "also module:Class"]
+    notes = [f"default {default}" if default else "", "also module:attribute"]
     _add(group, kind, "NAME", _text(choice.text, ["; ".join(filter(None, notes))]))
     paths = dict.fromkeys(field.name for part in members.values() for field in part.fields)
     for name in paths:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -12,8 +11,8 @@ import gymnasium
 
 from umdqn.envs.entry import Entry, Resolver, hosted_entry
 from umdqn.errors import UmdqnError
+from umdqn.parts.imports import load_attribute
 from umdqn.parts.objects import PREFIX, keep, recall
-from umdqn.parts.table import load_attribute
 
 _KIND = "environment"
 
@@ -52,14 +51,7 @@ def keep_env(env: gymnasium.Env | Callable[..., Any]) -> str:
     The name is `module:attribute` where that leads to the function, and can then be used in other
     processes; otherwise it holds in this process only.
     """
-    path = None if isinstance(env, gymnasium.Env) else _path_of(env)
-    return path or keep(_KIND, env)
-
-
-def _path_of(make: Callable[..., Any]) -> str | None:
-    module, name = getattr(make, "__module__", ""), getattr(make, "__qualname__", "")
-    found = getattr(sys.modules.get(module), name, None)
-    return f"{module}:{name}" if found is make and module != "__main__" else None
+    return keep(_KIND, env)
 
 
 def _maker(name: str, found: Any) -> Callable[..., gymnasium.Env]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Shaped
+from jaxtyping import Array, Shaped
 from matplotlib.animation import PillowWriter
 from matplotlib.axes import Axes
 
@@ -18,6 +18,7 @@ from umdqn.agents.agent import Agent, Learned
 from umdqn.envs.hosted import HostEnv
 from umdqn.errors import UmdqnError, check_count
 from umdqn.figures.style import COLOURS, RETURN, panels, whole_picture
+from umdqn.loops.compilation import kept_programs
 from umdqn.loops.host_episodes import play_hosted
 from umdqn.runs.build import environment
 from umdqn.runs.run import Run
@@ -51,7 +52,7 @@ class Camera:
 
     def record(self, observation: np.ndarray) -> None:
         """Record the scene before a step."""
-        densities, scores = _views(self._agent, self._learned, observation)
+        densities, scores = _views_program(self._agent)(self._learned, observation)
         picture = self._env.render()
         self._last = Scene(self._count, picture, np.asarray(densities), np.asarray(scores))
         if self._count % self._every == 0:
@@ -102,15 +103,18 @@ def _totals(rewards: list[float]) -> np.ndarray:
     return totals[:-1]
 
 
-@partial(jax.jit, static_argnames="agent")
-def _views(
-    agent: Agent, learned: Learned, observation: Shaped[AnyArray, "..."]
-) -> tuple[Float[Array, "actions points"], Float[Array, "actions"]]:
-    laws = agent.laws(learned, jnp.asarray(observation))
-    z = jnp.linspace(agent.domain.low, agent.domain.high, _POINTS)
-    # Differences of a continuous CDF: a density for every law, also for those made of atoms.
-    densities = jnp.gradient(laws.spread_cdf(z), z[1] - z[0], axis=-1)
-    return jnp.asarray(densities), agent.scores(laws)
+@kept_programs
+def _views_program(agent: Agent) -> Callable[..., tuple[Array, Array]]:
+    """Compile densities [actions, points] and scores [actions] of one observation."""
+
+    def views(learned: Learned, observation: Shaped[AnyArray, "..."]) -> tuple[Array, Array]:
+        laws = agent.laws(learned, jnp.asarray(observation))
+        z = jnp.linspace(agent.domain.low, agent.domain.high, _POINTS)
+        # Differences of a continuous CDF: a density for every law, also for those made of atoms.
+        densities = jnp.gradient(laws.spread_cdf(z), z[1] - z[0], axis=-1)
+        return jnp.asarray(densities), agent.scores(laws)
+
+    return jax.jit(views)
 
 
 def _write(

@@ -14,6 +14,7 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
+from umdqn.errors import check
 from umdqn.specs import Key
 
 # Views without a closed form integrate the CDF between these two quantiles.
@@ -83,6 +84,8 @@ class Law(eqx.Module):
 
     def cvar(self, alpha: float) -> Float[Array, "*laws"]:
         """Expectation of the worst share alpha of returns, for 0 < alpha <= 1."""
+        if isinstance(alpha, float | int):
+            check(0 < alpha <= 1, "alpha", alpha, "above 0, at most 1")
         return self._each(lambda law: law._cvar(alpha))
 
     def sample(self, key: Key, count: int) -> Float[Array, "*laws count"]:
@@ -92,7 +95,11 @@ class Law(eqx.Module):
         draw: Callable[[Law, Key], Array] = lambda law, key: law._sample(key, count)  # noqa: E731
         for _ in self.shape:
             draw = jax.vmap(draw)
-        return draw(self, jax.random.split(key, self.shape))
+        return draw(self.settled(), jax.random.split(key, self.shape))
+
+    def confined(self) -> Law:
+        """Return the law that targets and decisions see: without errors beyond its support."""
+        return self
 
     def settled(self) -> Law:
         """Return the same law as a value of its own, which needs no network."""

@@ -112,10 +112,13 @@ class ConfinedQuantileLaw(TrainedLaw):
         return self._bounded(self.law._quantile(tau))
 
     def _cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
-        return self.law._cdf(z)
+        low, high = self.law.support.low, self.law.support.high
+        return jnp.where(z < low, 0.0, jnp.where(z >= high, 1.0, self.law._cdf(z)))
 
     def _log_pdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
-        return self.law._log_pdf(z)
+        """That of the law within the support; mass that was moved to a bound has no density."""
+        outside = (z < self.law.support.low) | (z > self.law.support.high)
+        return jnp.where(outside, -jnp.inf, self.law._log_pdf(z))
 
     def particles(self, fractions: Float[Array, "count"]) -> Particles:
         found = self.law.particles(fractions)

@@ -30,10 +30,6 @@ class TrainedLaw(Law):
     def particles(self, fractions: Float[Array, "count"]) -> Particles:
         """Return the quantiles at increasing fractions as particles, or the law's own atoms."""
 
-    def confined(self) -> TrainedLaw:
-        """Return the law that targets and decisions see: without errors beyond its support."""
-        return self
-
 
 @runtime_checkable
 class HasMasses(Protocol):

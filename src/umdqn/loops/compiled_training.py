@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -37,7 +37,8 @@ class CompiledTraining:
 
     On a CPU every seed runs the same single-seed program in a thread of its own, as many at once as
     there are cores: a seed's bits do not depend on which other seeds run beside it. Threads run in
-    parallel also where JAX started with a single device; devices of their own are a little faster.
+    parallel also where JAX started with a single device; devices of their own are a little faster,
+    and compile the program once each, at the same time.
     On an accelerator the seeds are batched into one program.
     """
 
@@ -67,7 +68,10 @@ class CompiledTraining:
             )
             return jax.device_get(progress)
 
-        reports = list(self._pool.map(work, range(len(self._groups))))
+        futures = [self._pool.submit(work, group) for group in range(len(self._groups))]
+        # All come to rest, also where one fails: nothing reads a state while it changes.
+        wait(futures)
+        reports = [future.result() for future in futures]
         self._step += steps
         return [one for report in reports for one in self._split(report)]
 
@@ -77,7 +81,7 @@ class CompiledTraining:
 
     def agents(self) -> list[AgentState]:
         """Return the agent of every seed."""
-        return [state.agent for state in self.states()]
+        return [agent for state in self._states for agent in self._split(state.agent)]
 
     def snapshots(self) -> list[Snapshot]:
         """Return every seed as files keep it."""

@@ -14,10 +14,11 @@ from umdqn.specs import Key, Observation
 
 @dataclasses.dataclass(frozen=True)
 class Given(Torso):
-    """An Equinox module made by a function of the user's, passed in Python as `torso=function`."""
+    """An Equinox module that a function of the user's makes."""
 
     make: str = ""
-    """Name of the function `(observation, key) -> module`; set when it is passed in Python."""
+    """Name of the function `(observation, key) -> module`:
+    `module:attribute`, or set when it is passed in Python."""
 
     def build(self, observation: Observation, key: Key) -> Embedding:
         make = objects.recall("torso", self.make)

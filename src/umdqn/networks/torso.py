@@ -26,8 +26,8 @@ class Torso(Part, abc.ABC):
         """Return a freshly initialised network, written for one observation."""
 
     @classmethod
-    def adopt(cls, value: Any) -> Part | None:
+    def adopt(cls, value: Any, name: str | None = None) -> Part | None:
         """Accept a function `(observation, key) -> Equinox module`, such as the module's class."""
         from umdqn.networks.given import Given
 
-        return Given(objects.keep("torso", value)) if callable(value) else None
+        return Given(name or objects.keep("torso", value)) if callable(value) else None

@@ -26,9 +26,9 @@ class Optimiser(Part, abc.ABC):
         return False
 
     @classmethod
-    def adopt(cls, value: Any) -> Part | None:
+    def adopt(cls, value: Any, name: str | None = None) -> Part | None:
         """Accept an Optax gradient transformation."""
         from umdqn.optimisers.given import Given
 
         fits = isinstance(value, optax.GradientTransformation)
-        return Given(objects.keep("optimiser", value)) if fits else None
+        return Given(name or objects.keep("optimiser", value)) if fits else None

@@ -62,7 +62,7 @@ def _tree(module: str) -> ast.Module:
         loaded = spec.origin if spec is not None else None
     if loaded is None:
         raise KeyError(module)
-    return ast.parse(Path(loaded).read_text())
+    return ast.parse(Path(loaded).read_text(encoding="utf-8"))
 
 
 @cache
@@ -70,7 +70,9 @@ def _described(module: str, name: str) -> PartHelp:
     body: list[ast.stmt] = _tree(module).body
     *outer, last = name.split(".")
     for part in outer:
-        found: Any = next(n for n in body if getattr(n, "name", None) == part)
+        found: Any = next((n for n in body if getattr(n, "name", None) == part), None)
+        if found is None:
+            raise KeyError(name)
         body = found.body
     node = next((n for n in body if isinstance(n, ast.ClassDef) and n.name == last), None)
     if node is None:

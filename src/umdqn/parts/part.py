@@ -16,6 +16,14 @@ class Part:
     """
 
     @classmethod
-    def adopt(cls, value: Any) -> Part | None:
-        """Wrap a foreign object, such as an Optax optimiser, as a part; None if it does not fit."""
+    def adopt(cls, value: Any, name: str | None = None) -> Part | None:
+        """Wrap a foreign object, such as an Optax optimiser, as a part; None if it does not fit.
+
+        The part refers to the object by `name`, or by one that `objects.keep` gives.
+        """
+        return None
+
+    @classmethod
+    def fault(cls) -> str | None:
+        """Return what the class lacks besides abstract methods and defaults, if anything."""
         return None

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import inspect
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from umdqn.errors import UmdqnError, one_line, unknown
+from umdqn.errors import UmdqnError, unknown
+from umdqn.parts import objects
+from umdqn.parts.imports import load_attribute
 from umdqn.parts.part import Part
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -29,6 +29,8 @@ class Table(Mapping[str, type[Part]]):
         self._base_path = base
         self._paths = dict(members)
         self._classes: dict[str, type[Part]] = {}
+        self._adopted: dict[str, Part] = {}
+        """Objects of other libraries that were registered under a name."""
 
     @property
     def base(self) -> type[Part]:
@@ -36,33 +38,45 @@ class Table(Mapping[str, type[Part]]):
         return load_attribute(self._base_path)
 
     def __iter__(self) -> Iterator[str]:
-        return iter([*self._paths, *self._classes.keys() - self._paths.keys()])
+        added = [name for name in (*self._classes, *self._adopted) if name not in self._paths]
+        return iter([*self._paths, *added])
 
     def __len__(self) -> int:
         return len(list(iter(self)))
 
     def __contains__(self, name: object) -> bool:
-        return name in self._paths or name in self._classes
+        return name in self._paths or name in self._classes or name in self._adopted
 
     def __getitem__(self, name: str) -> type[Part]:
+        if name in self._adopted:
+            return type(self._adopted[name])
         if name not in self._classes:
             self._classes[name] = load_attribute(self._paths[name])
         return self._classes[name]
 
     def source(self, name: str) -> str | type[Part]:
         """Return where a member is defined: its class if imported, else `module:Class`."""
+        if name in self._adopted:
+            return type(self._adopted[name])
         return self._classes.get(name) or self._paths[name]
 
     def register(self, name: str, part: Any) -> None:
-        """Add a user's class under a name of its own."""
+        """Add a user's class, or an object that the kind adopts, under a name of its own."""
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise UmdqnError(
                 f"{self.kind} {name!r} cannot be registered: names are lower-case words joined by -"
             )
-        if name in self and self[name] is not part:
+        known = objects.recall(self.kind, name) if name in self._adopted else self.get(name)
+        if known is not None and known is not part:
             raise UmdqnError(f"{self.kind} {name!r} is registered already, as {_path(self[name])}")
-        self._check(part)
-        self._classes[name] = part
+        is_class = isinstance(part, type) and issubclass(part, self.base)
+        adopted = None if is_class else self.base.adopt(part, name)
+        if adopted is not None:
+            objects.keep_as(self.kind, name, part)
+            self._adopted[name] = adopted
+        else:
+            self._check(part)
+            self._classes[name] = part
 
     def find(self, name: str, path: str | None = None) -> type[Part]:
         """Return the class of a name, or of `module:Class`; `path` is where to look as a fallback.
@@ -80,10 +94,13 @@ class Table(Mapping[str, type[Part]]):
 
     def name_of(self, part: Part) -> str:
         """Return the name of a part: the one in this table, else its `module:Class`."""
+        for name, adopted in self._adopted.items():
+            if adopted == part:
+                return name
         kind = type(part)
         for name in self:
-            known = self._classes.get(name) or self._paths[name]
-            if known is kind or known == _path(kind):
+            known = self.source(name)
+            if (name not in self._adopted and known is kind) or known == _path(kind):
                 return name
         return _path(kind)
 
@@ -99,11 +116,18 @@ class Table(Mapping[str, type[Part]]):
     def read(self, value: Any) -> Part:
         """Return the part that a user means: a name, an instance, or an object to be adopted."""
         if isinstance(value, str):
-            return self.find(value)()
+            if value in self._adopted:
+                return self._adopted[value]
+            if value in self or ":" not in value:
+                return self.find(value)()
+            value = load_attribute(value, f"{self.kind} {value!r}")
         base = self.base
+        if isinstance(value, type) and issubclass(value, Part):
+            self._check(value)
+            return value()
         if isinstance(value, base):
             self._check(type(value))
-            return value
+            return _with_tuples(value)
         adopted = base.adopt(value)
         if adopted is None:
             raise UmdqnError(
@@ -128,22 +152,19 @@ class Table(Mapping[str, type[Part]]):
             absent = dataclasses.MISSING
             if field.init and field.default is absent and field.default_factory is absent:
                 raise UmdqnError(f"{what} cannot be used: field {field.name!r} has no default")
+        fault = part.fault()
+        if fault:
+            raise UmdqnError(f"{what} cannot be used: {fault}")
 
 
-def load_attribute(path: str, what: str | None = None) -> Any:
-    """Import `module:attribute`; the working directory counts as a place to look for modules."""
-    what = what or repr(path)
-    module_name, _, attribute = path.partition(":")
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:
-        raise UmdqnError(f"{what}: cannot import {module_name}: {one_line(error)}") from error
-    if not hasattr(module, attribute):
-        names = [name for name in vars(module) if not name.startswith("_")]
-        raise unknown(f"attribute of {module_name}", attribute, names)
-    return getattr(module, attribute)
+def _with_tuples(part: Any) -> Any:
+    """Replace lists in fields by tuples, which can be hashed."""
+    lists = {
+        field.name: tuple(getattr(part, field.name))
+        for field in dataclasses.fields(part)
+        if field.init and isinstance(getattr(part, field.name), list)
+    }
+    return dataclasses.replace(part, **lists) if lists else part
 
 
 def _path(part: type) -> str:

@@ -78,11 +78,15 @@ class FrameStorage(Storage):
         return observation if self.observation.stack > 1 else observation[None]
 
     def draw(self, rings: Rings, random: Random, count: int) -> Any:
-        valid, high = rings["valid"], self.slots * self.copies
-        if self.copies == 1:
-            library = np if isinstance(valid, np.ndarray) else jnp
-            high = library.minimum(rings["head"][0], self.slots)
-        return draw_valid(random, high, count, valid)
+        valid = rings["valid"]
+        library = np if isinstance(valid, np.ndarray) else jnp
+        # As many slots of every copy as the fullest has filled.
+        filled_slots = library.minimum(library.max(rings["head"]), self.slots)
+
+        def index_of(chosen: Any) -> Any:
+            return chosen % self.copies * self.slots + chosen // self.copies
+
+        return draw_valid(random, filled_slots * self.copies, count, valid, index_of)
 
     def rows(self, rings: Rings, index: Any) -> Transition:
         action, reward, discount, _ = rings["numbers"][index].T

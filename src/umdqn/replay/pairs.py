@@ -29,7 +29,12 @@ class PairStorage(Storage):
         }
 
     def begin(self, rings: Rings, copy: int, observation: Any) -> Rings:
-        return rings
+        # An interruption ended the episode of the newest row, if there is one.
+        numbers, head = rings["numbers"], rings["head"][copy]
+        newest = self._slot(copy, head - 1)
+        row = numbers[newest] * np.array([1, 1, 1, 0], np.float32)
+        cut = row + np.array([0, 0, 0, 1], np.float32) * (head > 0)
+        return rings | {"numbers": put(numbers, newest, cut)}
 
     def add(self, rings: Rings, copy: int, seen: Transition, last: Any, following: Any) -> Rings:
         slot = self._slot(copy, rings["head"][copy])

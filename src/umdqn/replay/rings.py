@@ -6,6 +6,7 @@ new array, which compiled programs write in place.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -47,20 +48,25 @@ def draw(random: Random, high: Any, count: int) -> Any:
     return jax.random.randint(random, (count,), 0, high)
 
 
-def draw_valid(random: Random, high: Any, count: int, valid: AnyArray) -> Any:
-    """Draw `count` integers from 0 to below `high` at which `valid` holds; at least one must."""
+def draw_valid(
+    random: Random, high: Any, count: int, valid: AnyArray, index_of: Callable[[Any], Any]
+) -> Any:
+    """Draw `count` indices of integers from 0 to below `high` at which `valid` holds.
+
+    There must be at least one.
+    """
     if isinstance(random, np.random.Generator):
-        chosen = draw(random, high, count)
+        chosen = index_of(draw(random, high, count))
         while not (good := valid[chosen]).all():
-            chosen = np.where(good, chosen, draw(random, high, count))
+            chosen = np.where(good, chosen, index_of(draw(random, high, count)))
         return chosen
 
     def redraw(carry: tuple[Any, Any]) -> tuple[Any, Any]:
         chosen, attempt = carry
-        again = draw(jax.random.fold_in(random, attempt), high, count)
+        again = index_of(draw(jax.random.fold_in(random, attempt), high, count))
         return jnp.where(valid[chosen], chosen, again), attempt + 1
 
-    start = (draw(random, high, count), jnp.int32(0))
+    start = (index_of(draw(random, high, count)), jnp.int32(0))
     chosen, _ = jax.lax.while_loop(lambda carry: ~jnp.all(valid[carry[0]]), redraw, start)
     return chosen
 

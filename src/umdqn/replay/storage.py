@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import math
 from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any
@@ -96,12 +95,6 @@ class Storage(abc.ABC):
     def _slot(self, copy: int, count: Any) -> Any:
         """The row of a copy's entry with a given count."""
         return copy * self.slots + count % self.slots
-
-
-def frame_bytes(observation: Observation) -> int:
-    """Return the bytes of one observation, or of one frame where observations stack frames."""
-    size = math.prod(observation.shape) * np.dtype(observation.dtype).itemsize
-    return size // observation.stack
 
 
 def numbers_of(arrays: ModuleType, seen: Transition, last: Any) -> Any:

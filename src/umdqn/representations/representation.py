@@ -44,6 +44,11 @@ class Representation(Part, abc.ABC):
     gives: ClassVar[frozenset[View]]
     """The views of its laws that are differentiable in the parameters."""
 
+    @classmethod
+    def fault(cls) -> str | None:
+        declared = getattr(cls, "gives", None)
+        return None if declared else "it must declare `gives`, the views that can be trained"
+
     @abc.abstractmethod
     def build(self, features: int, actions: int, key: Key) -> Head:
         """Return a freshly initialised head for embeddings of `features` numbers."""

@@ -57,9 +57,13 @@ def build_agent(config: Config, spec: EnvSpec | None = None) -> Agent:
         target=config.target,
         exploration=config.exploration,
         double=config.double,
-        updates=max(config.steps - config.replay.warmup, 1) // config.update_every,
+        updates=_updates(config) if config.optimiser.depends_on_length else 0,
         update_every=config.update_every,
     )
+
+
+def _updates(config: Config) -> int:
+    return max(config.steps - config.replay.warmup, 1) // config.update_every
 
 
 def build_training(config: Config, agent: Agent | None = None) -> CompiledTraining | HostTraining:

@@ -30,6 +30,8 @@ def configure(
     dotted names (`{"replay.capacity": 5000}`) or nested (`{"replay": {"capacity": 5000}}`). Parts
     are given by name, as `module:Class`, or as instances.
     """
+    for name, value in (("agent", agent), ("preset", preset)):
+        check(isinstance(value, str), name, value, "a name")
     if agent not in ALGORITHMS:
         raise unknown("agent", agent, ALGORITHMS)
     if preset not in PRESETS:

@@ -34,11 +34,6 @@ def read_part(kind: str, value: Any) -> Part:
     )
     if kind == "torso" and widths:
         raise InvalidField(kind, value, f"one of {', '.join(table)}; torso.widths sets its layers")
-    if isinstance(value, type) and issubclass(value, table.base):
-        try:
-            value = value()
-        except TypeError as error:
-            raise UmdqnError(f"{kind} {value.__qualname__!r} cannot be used: {error}") from error
     return table.read(value)
 
 
@@ -90,6 +85,9 @@ def override(config: T, overrides: Mapping[str, Any]) -> T:
             raise _no_such_field(config, path)
         if rest:
             inner.setdefault(head, {})[rest] = value
+        elif is_nested(getattr(config, head)) and not _is_kind(type(config), head):
+            names = ", ".join(f"{head}.{name}" for name in field_types(hints[head]))
+            raise InvalidField(head, value, f"it has fields of its own: {names}")
         elif _is_kind(type(config), head):
             values[head] = _chosen(head, getattr(config, head), value)
         else:
@@ -203,6 +201,7 @@ def check_saved(config: Any) -> None:
             same = False
         if not same:
             raise UmdqnError(
-                f"{kind} {type(part).__qualname__!r} cannot be saved with a run: define its class "
-                f"at the top of a module, or call umdqn.register({kind!r}, NAME, CLASS)"
+                f"{kind} {type(part).__qualname__!r} cannot be saved with a run: its fields must "
+                "be numbers, text or tuples of these, and its class at the top of a module or "
+                f"registered with umdqn.register({kind!r}, NAME, CLASS)"
             )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from umdqn.agents.agent import Agent, Learned
-from umdqn.errors import check
+from umdqn.errors import InvalidField, check
 from umdqn.loops.acting import greedy_program
 from umdqn.specs import Observation
 
@@ -18,7 +18,11 @@ EVALUATION_STREAM = 2**31 - 1
 
 def batched(observation: Any, seen: Observation) -> tuple[np.ndarray, bool]:
     """Return observations as a batch, and whether there was a single one; checks the shape."""
-    found = np.asarray(observation, seen.dtype)
+    try:
+        found = np.asarray(observation, seen.dtype)
+    except (TypeError, ValueError) as error:
+        shape = f"numbers of shape {seen.shape}, or a batch of such"
+        raise InvalidField("observation", observation, shape) from error
     single = found.shape == seen.shape
     good = single or found.shape[1:] == seen.shape
     check(good, "observation", found.shape, f"shape {seen.shape}, or a batch of such")
@@ -37,6 +41,7 @@ class Policy:
 
     def __post_init__(self) -> None:
         self._random = np.random.default_rng([self.seed, EVALUATION_STREAM])
+        self._greedy = greedy_program(self.agent)
 
     def predict(
         self,
@@ -48,7 +53,7 @@ class Policy:
         """Return the actions for one observation or for a batch of them."""
         spec = self.agent.spec
         batch, single = batched(observation, spec.observation)
-        actions = np.array(greedy_program(self.agent)(self.learned, batch), np.int64)
+        actions = np.array(self._greedy(self.learned, batch), np.int64)
         if not deterministic:
             explores = self._random.random(len(actions)) < self.epsilon
             choices = self._random.integers(0, spec.num_actions, len(actions))

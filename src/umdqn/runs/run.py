@@ -48,7 +48,7 @@ class Run:
         self.config, self.spec, self.manifest = directory.read_manifest()
         self.agent = (build_agent(self.config, self.spec) if agent is None else agent).refined()
         """The agent that all seeds share; its laws are evaluated finely."""
-        like = jax.eval_shape(self.agent.init, jax.random.key(0))
+        like = jax.eval_shape(self.agent.fresh, jax.random.key(0))
         likes = dict.fromkeys(self.config.all_seeds, like)
         checkpoints, kept = directory.checkpoints, directory.checkpoints.steps()
         if checkpoint == "last":
@@ -66,7 +66,7 @@ class Run:
         # The best is evaluated on other episodes than those that selected it.
         self._evaluation = self.config.steps + 1 if checkpoint == "best" else self.step
         self.learned: dict[int, Learned] = {
-            seed: jax.tree.map(jnp.asarray, state.learned) for seed, state in states.items()
+            seed: jax.tree.map(jnp.asarray, state) for seed, state in states.items()
         }
         """What each seed has learned: parameters and support."""
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import jax
-
 from umdqn.agents.agent import Agent
 from umdqn.envs.catalogue import named
 from umdqn.errors import UmdqnError, check, notice
@@ -58,10 +56,11 @@ def train_config(
 ) -> Run:
     """Train a configuration in a new run directory."""
     use_all_cores()
+    check(isinstance(callbacks, Sequence), "callbacks", callbacks, "a list of umdqn.Callback")
     check_saved(config)
     # Before the directory is made: a configuration that cannot be built leaves nothing behind.
     agent = build_agent(config)
-    jax.eval_shape(agent.init, jax.random.key(0))
+    agent.check()
     warmup = config.replay.warmup
     if config.steps <= warmup:
         notice(

@@ -66,7 +66,7 @@ class Sweep:
             fields = {**self.fields, **{name: point[name] for name in self.axes}}
             config = configure(point["env"], point["agent"], point["preset"], fields)
             # Missing packages and invalid parts should fail now, not in the middle of the sweep.
-            build_agent(config)
+            build_agent(config).check()
             # The value as read, so that 0.5 and "0.50" are the same point.
             held = {path: value for path, _, value in leaves(config)}
             point |= {name: _plain(held[name]) for name in self.axes}

@@ -106,8 +106,10 @@ class Note(Callback):
     def _write(self, step: int, score: float | None) -> None:
         self._last = time.monotonic()
         temporary = self._path.with_suffix(".new")
-        temporary.write_text(json.dumps({"step": step, "score": score}))
-        os.replace(temporary, self._path)
+        # For display only: a full disk must not end the training for it.
+        with contextlib.suppress(OSError):
+            temporary.write_text(json.dumps({"step": step, "score": score}))
+            os.replace(temporary, self._path)
 
 
 def work(root: Path, name: str) -> Outcome:

@@ -17,7 +17,7 @@ class Periodic(TargetUpdate):
     """Copy the parameters every so many environment steps, as DQN does."""
 
     every: int = 1_000
-    """Environment steps between two copies."""
+    """Environment steps between two copies, rounded down to whole updates."""
 
     def __post_init__(self) -> None:
         check_count("every", self.every)
