@@ -1,5 +1,7 @@
 """The contract of laws, for every member of every table, and the Bellman push-forward."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -187,7 +189,8 @@ def test_push_forward_scales_and_shifts(name):
     after, before = pushed.particles(fractions), law.particles(fractions)
     np.testing.assert_allclose(after.positions, 1.5 + 0.25 * before.positions, atol=1e-6)
     np.testing.assert_array_equal(after.weights, before.weights)
-    z = jnp.linspace(0.02, 3.0, 13)
+    # Where the domain [-3, 5] goes: targets see nothing beyond it.
+    z = jnp.linspace(0.76, 2.74, 13)
     np.testing.assert_allclose(pushed.cdf(z), law.cdf((z - 1.5) / 0.25), atol=1e-6)
     np.testing.assert_allclose(pushed.pdf(z), 4 * law.pdf((z - 1.5) / 0.25), rtol=1e-4, atol=1e-6)
 
@@ -206,6 +209,21 @@ def test_push_forward_of_a_terminal_state_is_the_terminal_law():
     np.testing.assert_array_equal(pushed.cdf(jnp.array([0.99, 1.0])), [0.0, 1.0])
     assert float(pushed.mean) == 1.0
     assert float(pushed.cvar(0.1)) == 1.0
+
+
+def test_confined_views_agree_with_each_other():
+    """A quantile law with much mass beyond both bounds: its CDF jumps where quantiles pile up."""
+    law = represented("umnn-qf")
+    heights = 6 * (law.table.heights - law.table.heights.mean())
+    table = dataclasses.replace(law.table, heights=heights)
+    confined = dataclasses.replace(law, table=table).confined()
+    low, high = confined.quantile(jnp.array([0.01, 0.99]))
+    assert (float(low), float(high)) == (DOMAIN.low, DOMAIN.high)
+    z = jnp.array([DOMAIN.low - 0.1, DOMAIN.low, DOMAIN.high - 1e-3, DOMAIN.high])
+    below, at, under, top = np.asarray(confined.cdf(z))
+    assert (below, top) == (0.0, 1.0)
+    assert 0.01 < at < under < 0.99
+    assert np.asarray(confined.pdf(z[:1])) == 0.0
 
 
 def slipped(name: str, end: int) -> TrainedLaw:

@@ -115,12 +115,13 @@ class Table(Mapping[str, type[Part]]):
 
     def read(self, value: Any) -> Part:
         """Return the part that a user means: a name, an instance, or an object to be adopted."""
+        path = None
         if isinstance(value, str):
             if value in self._adopted:
                 return self._adopted[value]
             if value in self or ":" not in value:
                 return self.find(value)()
-            value = load_attribute(value, f"{self.kind} {value!r}")
+            path, value = value, load_attribute(value, f"{self.kind} {value!r}")
         base = self.base
         if isinstance(value, type) and issubclass(value, Part):
             self._check(value)
@@ -128,7 +129,7 @@ class Table(Mapping[str, type[Part]]):
         if isinstance(value, base):
             self._check(type(value))
             return _with_tuples(value)
-        adopted = base.adopt(value)
+        adopted = base.adopt(value, path)
         if adopted is None:
             raise UmdqnError(
                 f"{self.kind} = {value!r} is not allowed: a name ({', '.join(self)}), "
