@@ -13,8 +13,10 @@ import optax
 from jaxtyping import Array, Float, Int, PyTree, Shaped
 
 from umdqn.agents.network import Network
+from umdqn.decisions import DECISIONS
 from umdqn.decisions.decision import Decision
 from umdqn.errors import UmdqnError, one_line
+from umdqn.exploration import EXPLORATIONS
 from umdqn.exploration.exploration import Exploration, Moment
 from umdqn.laws.bellman import bellman
 from umdqn.laws.law import Law
@@ -132,11 +134,29 @@ class Agent:
         params, support = self.fresh(key)
         return AgentState(params, params, support, self._updater.init(params), jnp.int32(0))
 
-    def check(self) -> None:
-        """Raise if the torso does not fit the observations; costs little."""
-        self._updater  # noqa: B018  (raises if the optimiser is missing)
+    def check_torso(self) -> None:
+        """Raise if the torso does not fit the observations."""
         key = jax.random.key(0)
         _features(eqx.filter_eval_shape(self.torso.build, self.spec.observation, key), self.spec)
+
+    def check(self) -> None:
+        """Raise if parts do not give what they promise; compiles nothing."""
+        self.check_torso()
+        key, moment = jax.random.key(0), Moment(jnp.int32(0), jnp.int32(0))
+        seen = jax.ShapeDtypeStruct(self.spec.observation.shape, self.spec.observation.dtype)
+        learned = jax.eval_shape(self.init, key).learned
+        scores = jax.eval_shape(lambda *given: self.scores(self.laws(*given)), learned, seen)
+        if scores.shape != (self.spec.num_actions,):
+            raise UmdqnError(
+                f"decision {DECISIONS.name_of(self.decision)!r} must give one score per law, shape "
+                f"({self.spec.num_actions},), not {scores.shape}"
+            )
+        action = jax.eval_shape(self.act, learned, seen, moment, key)
+        if action.shape or not jnp.issubdtype(action.dtype, jnp.integer):
+            raise UmdqnError(
+                f"exploration {EXPLORATIONS.name_of(self.exploration)!r} must give one action, a "
+                f"whole number, not {action.dtype} of shape {action.shape}"
+            )
 
     def refined(self) -> Agent:
         """Return the same agent with laws as fine as viewers expect."""

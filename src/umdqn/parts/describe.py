@@ -40,7 +40,7 @@ def describe(source: str | type) -> PartHelp:
     module, _, name = path.partition(":")
     try:
         return _described(module, name)
-    except (OSError, KeyError, SyntaxError):
+    except (OSError, KeyError, SyntaxError, ValueError):
         # Classes typed into an interpreter have no source.
         return _without_source(source) if isinstance(source, type) else PartHelp("", ())
 

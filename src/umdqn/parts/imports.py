@@ -18,7 +18,7 @@ def load_attribute(path: str, what: str | None = None) -> Any:
         sys.path.append(str(Path.cwd()))
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UmdqnError(f"{what}: cannot import {module_name}: {one_line(error)}") from error
     if not hasattr(module, attribute):
         names = [name for name in vars(module) if not name.startswith("_")]

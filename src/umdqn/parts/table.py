@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from umdqn.errors import UmdqnError, unknown
+from umdqn.errors import InvalidField, UmdqnError, one_line, unknown
 from umdqn.parts import objects
 from umdqn.parts.imports import load_attribute
 from umdqn.parts.part import Part
@@ -83,7 +83,7 @@ class Table(Mapping[str, type[Part]]):
 
         Raises `UmdqnError` with the nearest name if there is none.
         """
-        if name in self:
+        if name in self and (path is None or path == _path(self[name])):
             return self[name]
         path = path or (name if ":" in name else None)
         if path is None:
@@ -120,15 +120,15 @@ class Table(Mapping[str, type[Part]]):
             if value in self._adopted:
                 return self._adopted[value]
             if value in self or ":" not in value:
-                return self.find(value)()
+                return self._made(self.find(value))
             path, value = value, load_attribute(value, f"{self.kind} {value!r}")
         base = self.base
         if isinstance(value, type) and issubclass(value, Part):
             self._check(value)
-            return value()
+            return self._made(value)
         if isinstance(value, base):
             self._check(type(value))
-            return _with_tuples(value)
+            return self._plain(value)
         adopted = base.adopt(value, path)
         if adopted is None:
             raise UmdqnError(
@@ -136,6 +136,33 @@ class Table(Mapping[str, type[Part]]):
                 f"module:Class, or an instance of {_path(base)}"
             )
         return adopted
+
+    def _made(self, part: type[Part]) -> Part:
+        """Return a part with its defaults."""
+        try:
+            return self._plain(part())
+        except UmdqnError:
+            raise
+        except Exception as error:
+            name = part.__qualname__
+            raise UmdqnError(f"{self.kind} {name!r} cannot be made: {one_line(error)}") from error
+
+    def _plain(self, part: Any) -> Part:
+        """Return a part with plain data in its fields: tuples for lists, numbers for NumPy's."""
+        changed = {}
+        for field in dataclasses.fields(part):
+            value = getattr(part, field.name)
+            plain: Any = tuple(value) if isinstance(value, list) else value
+            if getattr(plain, "shape", None) == ():
+                plain = plain.item()
+            if field.init and plain is not value:
+                changed[field.name] = plain
+            try:
+                hash(plain)
+            except TypeError:
+                allowed = "plain data: numbers, text, or tuples of these"
+                raise InvalidField(f"{self.kind}.{field.name}", value, allowed) from None
+        return dataclasses.replace(part, **changed) if changed else part
 
     def _check(self, part: Any) -> None:
         """Refuse a class that cannot serve as this kind of part, and say why."""
@@ -153,19 +180,11 @@ class Table(Mapping[str, type[Part]]):
             absent = dataclasses.MISSING
             if field.init and field.default is absent and field.default_factory is absent:
                 raise UmdqnError(f"{what} cannot be used: field {field.name!r} has no default")
+            if field.name in ("name", "class"):
+                raise UmdqnError(f"{what} cannot be used: no field may be called {field.name!r}")
         fault = part.fault()
         if fault:
             raise UmdqnError(f"{what} cannot be used: {fault}")
-
-
-def _with_tuples(part: Any) -> Any:
-    """Replace lists in fields by tuples, which can be hashed."""
-    lists = {
-        field.name: tuple(getattr(part, field.name))
-        for field in dataclasses.fields(part)
-        if field.init and isinstance(getattr(part, field.name), list)
-    }
-    return dataclasses.replace(part, **lists) if lists else part
 
 
 def _path(part: type) -> str:

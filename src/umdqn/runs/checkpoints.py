@@ -214,12 +214,12 @@ class Checkpoints:
             raise UmdqnError(f"{path} is corrupt: its checksum is wrong")
         return parse_arrays(path, data)
 
-    def agents(self, step: int, like: Mapping[int, PyTree]) -> dict[int, PyTree]:
-        """Read what every seed has of `like` at a step: all of its agent, or what it learned."""
+    def agents(self, step: int, like: Mapping[int, PyTree], whole: bool = False) -> dict[int, Any]:
+        """Read the arrays of `like` of every seed; `whole`: the agents have no others."""
         path = self.agent_path(step)
         arrays = self._read(path, self._index(step))
         expected = {f"{seed}{name}" for seed in like for name in named_leaves(like[seed])}
-        if not expected <= set(arrays):
+        if not expected <= set(arrays) or (whole and expected != set(arrays)):
             raise UmdqnError(f"{path} is corrupt: its arrays are not those of the manifest")
         return {
             seed: from_named(
@@ -235,7 +235,7 @@ class Checkpoints:
         index = self._index(step)
         if "trainer" not in index:
             raise UmdqnError(f"{self.agent_path(step)} holds the agents only and cannot be resumed")
-        agents = self.agents(step, like)
+        agents = self.agents(step, like, whole=True)
         rest = self._read(self._loop_path(step), index)
         restored = {}
         for seed in like:

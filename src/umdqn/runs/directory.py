@@ -18,7 +18,7 @@ from umdqn.loops.machine import peak_memory
 from umdqn.runs.build import environment, is_compiled
 from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.config import Config
-from umdqn.runs.fields import from_dict, to_dict
+from umdqn.runs.fields import MissingPart, from_dict, to_dict
 from umdqn.runs.files import is_temporary, locked, read_json, read_sealed, write_sealed
 from umdqn.runs.records import Mark, Record, Records
 from umdqn.specs import EnvSpec
@@ -144,6 +144,11 @@ class RunDirectory:
             _check_manifest(manifest)
             config = from_dict(Config, manifest["config"])
             return config, from_dict(EnvSpec, manifest["environment"]), manifest
+        except MissingPart as error:
+            raise UmdqnError(
+                f"{self.path} has a part that is not here: {error}; register it first, or run "
+                "where its module can be imported"
+            ) from error
         except (KeyError, TypeError, AttributeError, ValueError, UmdqnError) as error:
             writer = manifest.get("versions")
             known = writer.get("umdqn") if isinstance(writer, dict) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import typing
 from collections.abc import Iterator, Mapping
@@ -45,7 +46,7 @@ def flattened(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for name, value in overrides.items():
-        if not isinstance(value, Mapping):
+        if not isinstance(value, Mapping) or not value:
             found[name] = value
             continue
         inner = dict(value)
@@ -85,6 +86,8 @@ def override(config: T, overrides: Mapping[str, Any]) -> T:
             raise _no_such_field(config, path)
         if rest:
             inner.setdefault(head, {})[rest] = value
+        elif isinstance(value, type(getattr(config, head))) and is_nested(value):
+            values[head] = value
         elif is_nested(getattr(config, head)) and not _is_kind(type(config), head):
             names = ", ".join(f"{head}.{name}" for name in field_types(hints[head]))
             raise InvalidField(head, value, f"it has fields of its own: {names}")
@@ -107,6 +110,10 @@ def _chosen(kind: str, current: Part, value: Any) -> Part:
     """Return the part that is chosen; naming the current one keeps its fields."""
     part = read_part(kind, value)
     return current if isinstance(value, str) and type(part) is type(current) else part
+
+
+class MissingPart(UmdqnError):
+    """A part that a file names and that this process cannot find."""
 
 
 class UnknownField(UmdqnError):
@@ -183,7 +190,10 @@ def from_dict(kind: type[T], data: Mapping[str, Any]) -> T:
 def _from(owner: type, name: str, hint: Any, value: Any) -> Any:
     if _is_kind(owner, name):
         fields = dict(value)
-        part = KINDS[name].find(fields.pop("name"), fields.pop("class", None))
+        try:
+            part = KINDS[name].find(fields.pop("name"), fields.pop("class", None))
+        except UmdqnError as error:
+            raise MissingPart(str(error)) from error
         return from_dict(part, fields)
     if is_nested(hint):
         return from_dict(typing.cast(type, hint), value)
@@ -194,6 +204,14 @@ def check_saved(config: Any) -> None:
     """Refuse parts that could not be read back from a manifest, such as classes in a function."""
     for kind, table in KINDS.items():
         part = getattr(config, kind)
+        for name, hint in field_types(type(part)).items():
+            try:
+                json.dumps(read_value(name, hint, getattr(part, name)))
+            except InvalidField as error:
+                raise error.under(kind) from None
+            except (TypeError, ValueError):
+                allowed = "plain data: numbers, text, or tuples of these"
+                raise InvalidField(f"{kind}.{name}", getattr(part, name), allowed) from None
         data = _named(kind, part) | to_dict(part)
         try:
             same = from_dict(table.find(data.pop("name"), data.pop("class", None)), data) == part
@@ -201,7 +219,6 @@ def check_saved(config: Any) -> None:
             same = False
         if not same:
             raise UmdqnError(
-                f"{kind} {type(part).__qualname__!r} cannot be saved with a run: its fields must "
-                "be numbers, text or tuples of these, and its class at the top of a module or "
-                f"registered with umdqn.register({kind!r}, NAME, CLASS)"
+                f"{kind} {type(part).__qualname__!r} cannot be saved with a run: put its class at "
+                f"the top of a module, or call umdqn.register({kind!r}, NAME, CLASS)"
             )

@@ -57,7 +57,7 @@ def read_number(field: str, kind: type, value: Any) -> Any:
     check(not isinstance(value, bool), field, value, f"must be {meant}")
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidField(field, value, f"must be {meant}") from None
     check(abs(number) < float("inf"), field, value, f"must be {meant}")
     check(kind is float or number == int(number), field, value, f"must be {meant}")

@@ -16,7 +16,7 @@ from umdqn.errors import UmdqnError, check, check_count, unknown
 from umdqn.runs.build import build_agent, is_compiled
 from umdqn.runs.config import MOST_SEEDS, Config
 from umdqn.runs.configure import configure
-from umdqn.runs.fields import from_dict, leaves, override, to_dict
+from umdqn.runs.fields import flattened, from_dict, leaves, override, to_dict
 from umdqn.runs.values import read_number
 from umdqn.specs import Domain
 
@@ -66,7 +66,7 @@ class Sweep:
             fields = {**self.fields, **{name: point[name] for name in self.axes}}
             config = configure(point["env"], point["agent"], point["preset"], fields)
             # Missing packages and invalid parts should fail now, not in the middle of the sweep.
-            build_agent(config).check()
+            build_agent(config).check_torso()
             # The value as read, so that 0.5 and "0.50" are the same point.
             held = {path: value for path, _, value in leaves(config)}
             point |= {name: _plain(held[name]) for name in self.axes}
@@ -233,7 +233,7 @@ def sweep_of(data: Mapping[str, Any]) -> Sweep:
     for name in ("axes", "fields"):
         table = given.get(name, {})
         check(isinstance(table, Mapping), name, table, "a table of fields")
-        given[name] = _flat(table)
+        given[name] = flattened(table)
     for name, values in given["axes"].items():
         check(isinstance(values, list), f"axes.{name}", values, "a list of values")
     return Sweep(**given)
@@ -244,12 +244,3 @@ def _names(field: str, value: Any) -> tuple[str, ...]:
     good = isinstance(values, list | tuple) and all(isinstance(one, str) for one in values)
     check(good, field, value, "a name or a list of names")
     return tuple(values)
-
-
-def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Flatten nested tables to dotted names: TOML reads `metric.kappa` as a table `metric`."""
-    flat: dict[str, Any] = {}
-    for name, value in table.items():
-        inner = isinstance(value, Mapping)
-        flat |= _flat(value, f"{prefix}{name}.") if inner else {prefix + name: value}
-    return flat
