@@ -20,7 +20,6 @@ from umdqn.exploration import EXPLORATIONS
 from umdqn.exploration.exploration import Exploration, Moment
 from umdqn.laws.bellman import bellman
 from umdqn.laws.law import Law
-from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw
 from umdqn.metrics import METRICS
 from umdqn.metrics.metric import Comparison, Metric
@@ -30,6 +29,7 @@ from umdqn.replay.transition import Batch, Transition
 from umdqn.representations import REPRESENTATIONS
 from umdqn.representations.representation import Representation
 from umdqn.specs import Domain, EnvSpec, Key
+from umdqn.supports.support_rule import SupportRule, Unit
 from umdqn.targets.target import TargetUpdate
 
 
@@ -37,7 +37,7 @@ class Learned(NamedTuple):
     """What laws are made from."""
 
     params: PyTree
-    support: Support
+    unit: Unit
 
 
 class AgentState(NamedTuple):
@@ -45,14 +45,14 @@ class AgentState(NamedTuple):
 
     params: PyTree
     target_params: PyTree
-    support: Support
+    unit: Unit
     optimiser: PyTree
     updates: Int[Array, ""]
 
     @property
     def learned(self) -> Learned:
         """What laws are made from."""
-        return Learned(self.params, self.support)
+        return Learned(self.params, self.unit)
 
 
 class Outcome(NamedTuple):
@@ -68,7 +68,8 @@ class Agent:
     """Parts put together. Equal parts make equal agents, so that programs compile once."""
 
     spec: EnvSpec
-    domain: Domain
+    domain: Domain | None
+    support: SupportRule
     representation: Representation
     metric: Metric
     decision: Decision
@@ -114,11 +115,12 @@ class Agent:
         return optax.partition({"shared": shared, "own": own}, groups)
 
     def _fresh_network(self, key: Key) -> Network:
-        torso_key, head_key = jax.random.split(key)
+        torso_key, head_key, support_key = jax.random.split(key, 3)
         torso = self.torso.build(self.spec.observation, torso_key)
         features = _features(torso, self.spec)
         head = self.representation.build(features, self.spec.num_actions, head_key)
-        return Network(torso, head)
+        placer = self.support.build(features, self.spec.num_actions, support_key)
+        return Network(torso, placer, head)
 
     def network(self, params: PyTree) -> Network:
         """Return the network with given parameters."""
@@ -127,12 +129,12 @@ class Agent:
     def fresh(self, key: Key) -> Learned:
         """Return what laws are made from before anything is learned."""
         params = eqx.filter(self._fresh_network(key), eqx.is_array)
-        return Learned(params, Support.of(self.domain))
+        return Learned(params, self.support.unit(self.domain, self.representation.bounded))
 
     def init(self, key: Key) -> AgentState:
         """Return a fresh state; the target network starts equal to the trained one."""
-        params, support = self.fresh(key)
-        return AgentState(params, params, support, self._updater.init(params), jnp.int32(0))
+        params, unit = self.fresh(key)
+        return AgentState(params, params, unit, self._updater.init(params), jnp.int32(0))
 
     def check_torso(self) -> None:
         """Raise if the torso does not fit the observations."""
@@ -164,13 +166,13 @@ class Agent:
 
     def laws(self, learned: Learned, observation: Shaped[Array, "..."]) -> TrainedLaw:
         """Return the laws of all actions, on a leading axis."""
-        return self.network(learned.params).laws(observation, learned.support)
+        return self.network(learned.params).laws(observation, learned.unit)
 
     def law(
         self, learned: Learned, observation: Shaped[Array, "..."], action: Int[Array, ""]
     ) -> TrainedLaw:
         """Return the law of one action."""
-        return self.network(learned.params).law(observation, action, learned.support)
+        return self.network(learned.params).law(observation, action, learned.unit)
 
     def scores(self, laws: Law) -> Float[Array, "*laws"]:
         """Return what a greedy choice compares."""
@@ -197,21 +199,24 @@ class Agent:
 
     def losses(
         self, params: PyTree, state: AgentState, batch: Transition, key: Key
-    ) -> Float[Array, "batch"]:
-        """Return the distance of each predicted law from its Bellman target."""
+    ) -> tuple[Float[Array, "batch"], Float[Array, "batch"]]:
+        """Return the distance of each predicted law from its Bellman target, and its mean."""
         network, target_network = self.network(params), self.network(state.target_params)
-        compare, support = self._comparison, state.support
+        compare, unit = self._comparison, state.unit
 
-        def one(transition: Transition, points: PyTree) -> Float[Array, ""]:
-            following = self._next_law(
-                network, target_network, transition.next_observation, support
-            )
-            terminal = compare.terminal(transition.reward, support)
-            target = bellman(following, transition.reward, transition.discount, terminal)
+        def one(transition: Transition, points: PyTree) -> tuple[Array, Array]:
+            action = transition.action
             features = network.features(transition.observation)
-            prediction = network.head.law(features, transition.action, support)
-            distance = compare(target, prediction, points, support)
-            return distance + network.head.own_loss(features, transition.action, prediction)
+            support = network.supports(features, unit)[action]
+            prediction = network.head.law(features, action, support)
+            resolved = jax.lax.stop_gradient(support)
+            following = self._next_law(network, target_network, transition.next_observation, unit)
+            terminal = compare.terminal(transition.reward, resolved)
+            target = bellman(following, transition.reward, transition.discount, terminal)
+            distance = compare(target, prediction, points, resolved)
+            own = network.head.own_loss(features, action, prediction, support)
+            mean = transition.reward + transition.discount * following.confined().mean
+            return distance + own, mean
 
         if self.metric.per_transition:
             points = jax.vmap(compare.draw)(jax.random.split(key, batch.action.shape[0]))
@@ -223,30 +228,37 @@ class Agent:
         network: Network,
         target_network: Network,
         observation: Shaped[Array, "..."],
-        support: Support,
+        unit: Unit,
     ) -> TrainedLaw:
         """The law of the next state's greedy action, as data."""
         if self.double:
-            action = jnp.argmax(self.scores(network.laws(observation, support)))
-            law = target_network.law(observation, action, support)
+            action = jnp.argmax(self.scores(network.laws(observation, unit)))
+            law = target_network.law(observation, action, unit)
         else:
-            laws = target_network.laws(observation, support)
+            laws = target_network.laws(observation, unit)
             law = laws[jnp.argmax(self.scores(laws))]  # type: ignore[assignment]
         return jax.lax.stop_gradient(law)
 
     def learn(self, state: AgentState, batch: Batch, key: Key) -> tuple[AgentState, Outcome]:
         """Return the state after one update from a batch, and its losses."""
 
-        def mean_loss(params: PyTree) -> tuple[Float[Array, ""], Float[Array, "batch"]]:
-            losses = self.losses(params, state, batch.transition, key)
-            return jnp.mean(batch.weight * losses), losses
+        def mean_loss(params: PyTree) -> tuple[Float[Array, ""], tuple[Array, Array]]:
+            losses, means = self.losses(params, state, batch.transition, key)
+            return jnp.mean(batch.weight * losses), (losses, means)
 
-        gradient, losses = jax.grad(mean_loss, has_aux=True)(state.params)
+        gradient, (losses, means) = jax.grad(mean_loss, has_aux=True)(state.params)
         steps, optimiser = self._updater.update(gradient, state.optimiser, state.params)
         params = optax.apply_updates(state.params, steps)
         updates = state.updates + 1
         target_params = self.target.update(params, state.target_params, updates, self.update_every)
-        state = AgentState(params, target_params, state.support, optimiser, updates)
+        unit = self.support.follow(state.unit, means)
+        params, target_params = (
+            eqx.tree_at(
+                lambda network: network.placer, each, each.placer.rescaled(state.unit, unit)
+            )
+            for each in (params, target_params)
+        )
+        state = AgentState(params, target_params, unit, optimiser, updates)
         return state, Outcome(jnp.mean(batch.weight * losses), losses)
 
 

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 from umdqn.laws.atoms import Atoms
 from umdqn.laws.law import Law
 from umdqn.laws.particles import Particles
+from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw
 from umdqn.networks.implicit import ImplicitQuantileNetwork
 from umdqn.numerics.products import product
@@ -31,6 +32,8 @@ class ImplicitLaw(TrainedLaw):
     features: Float[Array, "features"]
     weight: Float[Array, "*actions hidden"]
     bias: Float[Array, "*actions"]
+    support: Support
+    """What the network's outputs are relative to."""
     resolution: int = eqx.field(static=True)
 
     @property
@@ -43,7 +46,8 @@ class ImplicitLaw(TrainedLaw):
 
     def _raw(self, fractions: Float[Array, "n"]) -> Float[Array, "*actions n"]:
         hidden = self.network(self.features, fractions)
-        return product(self.weight, hidden.T) + self.bias[..., None]
+        outputs = product(self.weight, hidden.T) + self.bias[..., None]
+        return self.support.centre[..., None] + self.support.half_width[..., None] * outputs
 
     def settled(self) -> Atoms:
         positions = self._raw(scattered(self.resolution))
@@ -85,7 +89,8 @@ class ImplicitLaw(TrainedLaw):
         if isinstance(index, int | np.integer) and not -len(self) <= index < len(self):
             raise IndexError(f"law {index} of {len(self)}")
         weight, bias = jax.tree.map(lambda leaf: leaf[index], (self.weight, self.bias))
-        return ImplicitLaw(self.network, self.features, weight, bias, self.resolution)
+        support = self.support[index]
+        return ImplicitLaw(self.network, self.features, weight, bias, support, self.resolution)
 
 
 def scattered(count: int) -> Float[Array, "count"]:

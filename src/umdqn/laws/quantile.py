@@ -81,7 +81,7 @@ class QuantileLaw(TrainedLaw):
         return Particles(self._function(fractions), weights, ordered=True, even=True)
 
     def confined(self) -> TrainedLaw:
-        return ConfinedQuantileLaw(self)
+        return self if self.support.open else ConfinedQuantileLaw(self)
 
 
 class ConfinedQuantileLaw(TrainedLaw):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -18,6 +20,8 @@ class Support(eqx.Module):
 
     centre: Float[Array, "*laws"]
     half_width: Float[Array, "*laws"]
+    open: bool = eqx.field(static=True, default=False)
+    """Whether laws go on beyond it, as they do if it follows what is learned."""
 
     @classmethod
     def of(cls, domain: Domain) -> Support:
@@ -28,7 +32,16 @@ class Support(eqx.Module):
     def of_shape(self, shape: tuple[int, ...]) -> Support:
         """Repeat one support along leading axes."""
         centre, half_width = (jnp.broadcast_to(x, shape) for x in (self.centre, self.half_width))
-        return Support(centre, half_width)
+        return Support(centre, half_width, self.open)
+
+    def __getitem__(self, index: Any) -> Support:
+        """Return the support at an index of the first axis."""
+        return Support(self.centre[index], self.half_width[index], self.open)
+
+    @property
+    def unit(self) -> Float[Array, "*laws"]:
+        """What losses and thresholds count in: half the support if it is open, else returns."""
+        return self.half_width if self.open else jnp.ones_like(self.half_width)
 
     @property
     def low(self) -> Float[Array, "*laws"]:

@@ -63,7 +63,7 @@ class _Cdfs(Comparison):
     ) -> Float[Array, ""]:
         z = returns_at(points, support)
         gap = target.cdf(z) - prediction.cdf(z)
-        return self.metric.distance(support.width * jnp.mean(gap**2))
+        return self.metric.distance(support.width / support.unit * jnp.mean(gap**2))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +89,8 @@ class _Quantiles(Comparison):
         # Quantile regression at one half weighs distances by one half.
         halves = jnp.full(own.positions.shape, 0.5)
         across = _expected_gap(own, halves, theirs)
-        return self.metric.distance(across - (_mean_gap(own) + _mean_gap(theirs)) / 2)
+        squared = across - (_mean_gap(own) + _mean_gap(theirs)) / 2
+        return self.metric.distance(squared / support.unit)
 
 
 def _expected_gap(own: Particles, halves: Float[Array, "n"], theirs: Particles) -> Float[Array, ""]:

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Literal
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -13,9 +14,11 @@ from jaxtyping import Array, Float
 from umdqn.laws.atoms import project
 from umdqn.laws.closed import normal
 from umdqn.laws.law import Law
+from umdqn.laws.particles import Particles
 from umdqn.laws.support import Support
 from umdqn.laws.trained import HasMasses, TrainedLaw, View
 from umdqn.metrics.metric import Comparison, Metric, returns_at
+from umdqn.metrics.quantile_huber import inside
 from umdqn.specs import Key
 
 # Logarithm of the smallest normal float32: a density below it counts as zero.
@@ -54,16 +57,21 @@ class _Densities(Comparison):
     def __call__(
         self, target: Law, prediction: Law, points: Float[Array, "points"], support: Support
     ) -> Float[Array, ""]:
+        if support.open and self.metric.direction == "forward":
+            # The expectation over the target itself: exact wherever the prediction lies.
+            return -jnp.mean(prediction.log_pdf(target.quantile(inside(points)))) - jnp.log(
+                support.unit
+            )
         z = returns_at(points, support)
         log_p, log_q = target.log_pdf(z), prediction.log_pdf(z)
         if self.metric.direction == "forward":
             return support.width * jnp.mean(_relative_entropy(log_p, log_q))
         log_p = jnp.maximum(log_p, _MASSLESS)
-        inside = support.width * jnp.mean(_relative_entropy(log_q, log_p))
+        within = support.width * jnp.mean(_relative_entropy(log_q, log_p))
         if self.metric.direction == "reverse-raw":
-            return inside
+            return within
         ends = (_log_masses_outside(law, support) for law in (prediction, target))
-        return inside + jnp.sum(_relative_entropy(*ends))
+        return within + jnp.sum(_relative_entropy(*ends))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,8 +90,23 @@ class _Masses(Comparison):
         points: Float[Array, "points"],
         support: Support,
     ) -> Float[Array, ""]:
-        log_p = jnp.log(project(target.particles(points), prediction.positions))
-        return jnp.sum(_relative_entropy(log_p, prediction.log_masses))
+        particles = target.particles(points)
+        log_p = jnp.log(project(particles, jax.lax.stop_gradient(prediction.positions)))
+        distance = jnp.sum(_relative_entropy(log_p, prediction.log_masses))
+        return (
+            distance + _misplacement(particles, prediction.positions) if support.open else distance
+        )
+
+
+def _misplacement(particles: Particles, positions: Float[Array, "atoms"]) -> Float[Array, ""]:
+    """How far evenly spaced atoms are from spanning six standard deviations of some particles.
+
+    The negative log-likelihood of a normal law with the span's centre and a sixth of its half-width
+    as standard deviation: masses do not tell where their atoms should be.
+    """
+    centre, scale = (positions[0] + positions[-1]) / 2, (positions[-1] - positions[0]) / 12
+    squares = jnp.sum(particles.weights * (particles.positions - centre) ** 2)
+    return jnp.log(scale / jax.lax.stop_gradient(scale)) + squares / (2 * scale**2)
 
 
 def _log_masses_outside(law: Law, support: Support) -> Float[Array, "2"]:

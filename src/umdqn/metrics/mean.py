@@ -48,6 +48,6 @@ class _Means(Comparison):
         points: PyTree[Float[Array, "points"]],
         support: Support,
     ) -> Float[Array, ""]:
-        error = jnp.abs(target.mean - prediction.mean)
+        error = jnp.abs(target.mean - prediction.mean) / support.unit
         small = jnp.minimum(error, self.metric.kappa)
         return small * (error - small / 2) / self.metric.kappa

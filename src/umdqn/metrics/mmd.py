@@ -50,7 +50,7 @@ class _Discrepancy(Comparison):
         support: Support,
     ) -> Float[Array, ""]:
         own, theirs = prediction.particles(points), target.particles(points)
-        x, y = own.positions, theirs.positions
+        x, y = own.positions / support.unit, theirs.positions / support.unit
 
         def energy(a: Array, b: Array) -> Array:
             squares = (a[:, None] - b) ** 2

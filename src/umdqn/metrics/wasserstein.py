@@ -63,4 +63,8 @@ class _Regression(Comparison):
         few = quantiles.shape[0] * targets.positions.shape[0] <= _FEW_PAIRS
         targets = targets if few else targets.sorted()
         regress = paired_quantile_huber if few else quantile_huber
-        return regress(quantiles, fractions, targets.positions, targets.weights, self.metric.kappa)
+        quantiles, positions = (
+            (x - support.centre) / support.unit if support.open else x
+            for x in (quantiles, targets.positions)
+        )
+        return regress(quantiles, fractions, positions, targets.weights, self.metric.kappa)

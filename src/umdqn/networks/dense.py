@@ -21,6 +21,12 @@ class Linear(eqx.Module):
         self.weight = xavier_uniform(key, inputs, outputs)
         self.bias = jnp.zeros(outputs)
 
+    def changed(
+        self, weight: Float[Array, "inputs outputs"], bias: Float[Array, "outputs"]
+    ) -> Linear:
+        """Return a map of the same shape with given parameters."""
+        return eqx.tree_at(lambda layer: (layer.weight, layer.bias), self, (weight, bias))
+
     def __call__(self, x: Float[Array, "*points inputs"]) -> Float[Array, "*points outputs"]:
         return product(x, self.weight) + self.bias
 

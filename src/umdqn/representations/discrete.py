@@ -1,6 +1,6 @@
 """The representations of DQN, CDQN, QR-DQN and its non-crossing version: one output layer.
 
-Only the categorical one uses the support; the others give returns as they are.
+All but the categorical one give numbers without bounds, in units of the support.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _ExpectationHead(Head):
     outputs: _Outputs
 
     def laws(self, features: Float[Array, "features"], support: Support) -> TrainedLaw:
-        means = self.outputs(features)
+        means = placed(self.outputs(features), support)
         return Atoms(means, jnp.ones_like(means))
 
 
@@ -59,7 +59,7 @@ class _QuantilesHead(Head):
     outputs: _Outputs
 
     def laws(self, features: Float[Array, "features"], support: Support) -> TrainedLaw:
-        return _even(self.outputs(features), ordered=False)
+        return _even(placed(self.outputs(features), support), ordered=False)
 
 
 class _NonCrossingHead(Head):
@@ -71,7 +71,16 @@ class _NonCrossingHead(Head):
             self.outputs(features), [self.quantiles, self.quantiles + 1], axis=-1
         )
         rising = jnp.cumsum(jax.nn.softmax(logits), axis=-1)
-        return _even(offset + jax.nn.softplus(scale) * rising, ordered=True)
+        positions = offset + jax.nn.softplus(scale) * rising
+        return _even(placed(positions, support), ordered=True)
+
+
+def placed(
+    outputs: Float[Array, "actions count"], support: Support
+) -> Float[Array, "actions count"]:
+    """Returns, from numbers in units of the support."""
+    support = support.of_shape((outputs.shape[0],))
+    return support.centre[:, None] + support.half_width[:, None] * outputs
 
 
 def _even(positions: Float[Array, "actions count"], ordered: bool) -> QuantileAtoms:
@@ -97,6 +106,7 @@ class Categorical(Representation):
     """Masses on evenly spaced atoms that span the support."""
 
     gives: ClassVar[frozenset[View]] = frozenset({"masses", "cdf", "mean"})
+    bounded: ClassVar[bool] = True
 
     atoms: int = 51
     """Number of atoms."""

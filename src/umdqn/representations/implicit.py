@@ -27,7 +27,8 @@ class _ImplicitHead(Head):
 
     def laws(self, features: Float[Array, "features"], support: Support) -> TrainedLaw:
         weight, bias = self.network.output.weight.T, self.network.output.bias
-        return ImplicitLaw(self.network, features, weight, bias, self.value_fractions)
+        support = support.of_shape(bias.shape)
+        return ImplicitLaw(self.network, features, weight, bias, support, self.value_fractions)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,6 +17,7 @@ from umdqn.laws.support import Support
 from umdqn.laws.trained import HasClaims, TrainedLaw
 from umdqn.networks.dense import Linear
 from umdqn.networks.implicit import ImplicitQuantileNetwork
+from umdqn.representations.discrete import placed
 from umdqn.representations.implicit import ImplicitRepresentation
 from umdqn.representations.representation import Head
 from umdqn.specs import Key
@@ -31,7 +32,7 @@ class _ProposalHead(Head):
 
     def laws(self, features: Float[Array, "features"], support: Support) -> TrainedLaw:
         shares, _, fractions = jax.lax.stop_gradient(self._propose(features))
-        positions = self.network.quantiles(features, fractions)
+        positions = placed(self.network.quantiles(features, fractions), support)
         weights, fractions = (jnp.broadcast_to(x, positions.shape) for x in (shares, fractions))
         return QuantileAtoms(positions, weights, fractions)
 
@@ -45,13 +46,18 @@ class _ProposalHead(Head):
         return shares, upper[:-1], upper - shares / 2
 
     def own_loss(
-        self, features: Float[Array, "features"], action: Int[Array, ""], law: TrainedLaw
+        self,
+        features: Float[Array, "features"],
+        action: Int[Array, ""],
+        law: TrainedLaw,
+        support: Support,
     ) -> Float[Array, ""]:
         """Has the gradient of Wasserstein-1 in the boundaries, less a bonus for even shares."""
         shares, boundaries, middles = self._propose(features)
         network, features, edges = jax.lax.stop_gradient((self.network, features, boundaries))
         edge = network.quantiles(features, edges)[action]
-        _, middle = jax.lax.stop_gradient(cast(HasClaims, law).claims(middles))
+        _, claimed = jax.lax.stop_gradient(cast(HasClaims, law).claims(middles))
+        middle = jax.lax.stop_gradient(support).to_unit(claimed)
         entropy = -jnp.sum(shares * jnp.log(jnp.maximum(shares, 1e-12)))
         return jnp.sum(fraction_gradient(edge, middle) * boundaries) - self.entropy * entropy
 

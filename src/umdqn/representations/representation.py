@@ -31,7 +31,11 @@ class Head(eqx.Module):
         return self.laws(features, support)[action]  # type: ignore[return-value]
 
     def own_loss(
-        self, features: Float[Array, "features"], action: Int[Array, ""], law: TrainedLaw
+        self,
+        features: Float[Array, "features"],
+        action: Int[Array, ""],
+        law: TrainedLaw,
+        support: Support,
     ) -> Float[Array, ""]:
         """Return what the head minimises besides the metric, given the law that it predicts."""
         return jnp.float32(0)
@@ -43,6 +47,8 @@ class Representation(Part, abc.ABC):
 
     gives: ClassVar[frozenset[View]]
     """The views of its laws that are differentiable in the parameters."""
+    bounded: ClassVar[bool] = False
+    """Whether its laws are resolved on their support only."""
 
     @classmethod
     def fault(cls) -> str | None:

@@ -54,8 +54,9 @@ class _FlowHead(_UmnnHead):
     link: Link = eqx.field(static=True)
 
     def _view(self, table: MonotoneTable, support: Support) -> TrainedLaw:
-        ends = (jnp.maximum(end, _TAIL_SLOPE) for end in (table.left, table.right))
-        table = MonotoneTable(table.heights, table.slopes, *ends)
+        if not support.open:
+            ends = (jnp.maximum(end, _TAIL_SLOPE) for end in (table.left, table.right))
+            table = MonotoneTable(table.heights, table.slopes, *ends)
         return FlowLaw(table, support, self.link)
 
 
@@ -75,6 +76,7 @@ class _QuantileHead(_UmnnHead):
 @dataclasses.dataclass(frozen=True)
 class _UmnnRepresentation(Representation, abc.ABC):
     gives: ClassVar[frozenset[View]] = frozenset({"density", "cdf", "quantile", "mean"})
+    bounded: ClassVar[bool] = True
 
     hidden: tuple[int, ...] = (128,)
     """Widths of the integrand's hidden layers; one layer takes the O(H + M) path."""

@@ -1,0 +1,12 @@
+"""Supports: where laws are resolved, and in which units learning counts."""
+
+from umdqn.parts.table import Table
+
+SUPPORTS = Table(
+    "support",
+    "umdqn.supports.support_rule:SupportRule",
+    {
+        "learned": "umdqn.supports.learned:Learned",
+        "fixed": "umdqn.supports.fixed:Fixed",
+    },
+)

@@ -1,0 +1,42 @@
+"""One interval for all laws: the paper's domain."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from umdqn.errors import UmdqnError
+from umdqn.laws.support import Support
+from umdqn.specs import Domain, Key
+from umdqn.supports.support_rule import Placer, SupportRule, Unit
+
+
+class _FixedPlacer(Placer):
+    actions: int = eqx.field(static=True)
+
+    def __call__(self, features: Float[Array, "features"], unit: Unit) -> Support:
+        return Support(unit.centre, unit.scale).of_shape((self.actions,))
+
+    def rescaled(self, before: Unit, after: Unit) -> Placer:
+        return self
+
+
+@dataclasses.dataclass(frozen=True)
+class Fixed(SupportRule):
+    """The interval `domain` for all states and actions, as in the paper; units of the return."""
+
+    def unit(self, domain: Domain | None, bounded: bool) -> Unit:
+        if not bounded:
+            return Unit.of(0.0, 1.0)
+        if domain is None:
+            raise UmdqnError("support 'fixed' needs a domain: set --domain Z_MIN Z_MAX")
+        return Unit.of((domain.low + domain.high) / 2, (domain.high - domain.low) / 2)
+
+    def build(self, features: int, actions: int, key: Key) -> Placer:
+        return _FixedPlacer(actions)
+
+    def follow(self, unit: Unit, means: Float[Array, "batch"]) -> Unit:
+        return unit._replace(seen=unit.seen + jnp.float32(1))
