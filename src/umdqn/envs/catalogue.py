@@ -42,7 +42,10 @@ CATALOGUE: dict[str, Listing] = {
 RETIRED = {
     "LunarLander-v2": ("LunarLander-v3", "Gymnasium retired v2 for an error in its wind"),
     "Taxi-v3": ("Taxi-v4", "Gymnasium corrected its rain and its fickle passenger"),
-    "CliffWalking-v0": ("CliffWalking-v1", "Gymnasium corrected its rewards"),
+    "CliffWalking-v0": (
+        "CliffWalking-v1",
+        "Gymnasium renumbered it",
+    ),
 }
 """Successor of each id that Gymnasium removed, and the reason."""
 

@@ -143,20 +143,23 @@ class FiniteMdp:
                 return visited
             visited = reached
 
-    def possible_returns(self) -> tuple[float, float]:
-        """Return bounds of the discounted return over all policies, without reward noise.
+    def return_bounds(self, discount: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return bounds of the discounted return from each state [S], over all policies.
 
-        The best and the worst outcome of every step: `u(s) = max_{a,k} r + discount u(s')`.
+        The best and the worst outcome of every step, `u(s) = max_{a,k} r + discount u(s')`, without
+        noise of rewards.
         """
-        weight = np.where(self.terminated, 0.0, self.discount)
+        discount = self.discount if discount is None else discount
+        weight = np.where(self.terminated, 0.0, discount)
         bounds = []
         for sign in (-1.0, 1.0):
             rewards = np.where(self.probability > 0, sign * self.reward, -np.inf)
             most, change = np.zeros(self.num_states), np.inf
-            while change > 1e-3 * (1 - self.discount) * max(1.0, np.abs(most).max()):
+            while change > 1e-3 * (1 - discount) * max(1e-30, np.abs(most).max()):
                 updated = (rewards + weight * most[self.next_state]).max(axis=(1, 2))
                 change, most = np.abs(updated - most).max(), updated
-            bounds.append(sign * float(most[self.visited].max()))
+            # The rest of the iteration, which contracts by the discount.
+            bounds.append(sign * (most + change * discount / (1 - discount)))
         return bounds[0], bounds[1]
 
     @property

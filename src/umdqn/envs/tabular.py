@@ -88,7 +88,8 @@ def _observation(mdp: FiniteMdp) -> Observation:
 
 def _domain(mdp: FiniteMdp) -> Domain:
     """Return an interval that holds all returns, with some margin."""
-    low, high = mdp.possible_returns()
+    lows, highs = mdp.return_bounds()
+    low, high = float(lows[mdp.visited].min()), float(highs[mdp.visited].max())
     noise = _NOISE_WIDTHS * float(np.max(mdp.reward_std)) / (1 - mdp.discount**2) ** 0.5
     margin = _DOMAIN_MARGIN * (high - low or max(1.0, abs(high))) + noise
     return Domain(float(f"{low - margin:.4g}"), float(f"{high + margin:.4g}"))
