@@ -36,9 +36,14 @@ class Outcomes(NamedTuple):
     def of(cls, mdp: FiniteMdp, probability: np.ndarray, discount: float) -> Outcomes:
         """Return the outcomes of states that have a positive probability [S, A, K]."""
         found = probability > 0
-        tables = (probability, mdp.next_state, mdp.reward, np.asarray(mdp.reward_std))
-        weight = np.where(np.asarray(mdp.terminated)[found], 0.0, discount)
-        return cls(np.nonzero(found)[0], *(table[found] for table in tables), weight)
+        return cls(
+            np.nonzero(found)[0],
+            probability[found],
+            mdp.next_state[found],
+            mdp.reward[found],
+            np.asarray(mdp.reward_std)[found],
+            np.where(np.asarray(mdp.terminated)[found], 0.0, discount),
+        )
 
 
 class Grid(NamedTuple):

@@ -172,9 +172,9 @@ class GymnasiumEnvs(HostEnv):
     def _observation(self, value: Any) -> np.ndarray:
         if self._numbered is not None:
             vector = one_hot(self._numbered, value)
-            if vector is None:
-                self._require(False, "observation", f"a member of {self._numbered}", value)
-            return vector
+            if vector is not None:
+                return vector
+            self._require(False, "observation", f"a member of {self._numbered}", value)
         good = isinstance(value, np.ndarray) and value.shape == self._shape
         if not (good and value.dtype == self._dtype):
             expected = f"{self._dtype} of shape {self._shape}"

@@ -70,12 +70,13 @@ class InventoryEnv(TabularEnv):
 class Inventories(Resolver):
     """The name `inventory`."""
 
-    listings: ClassVar = {NAME: list_compiled(FiniteEnvironment(inventory_mdp()))}
+    compiled = FiniteEnvironment(inventory_mdp())
+    listings: ClassVar = {NAME: list_compiled(compiled)}
 
     def resolve(self, name: str) -> Entry | None:
         if name not in self.listings:
             return None
-        return finite_entry(self.listings[name].compiled, partial(gymnasium.make, ID))
+        return finite_entry(self.compiled, partial(gymnasium.make, ID))
 
 
 register(ID, InventoryEnv, TIME_LIMIT)

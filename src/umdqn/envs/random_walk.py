@@ -54,12 +54,13 @@ class RandomWalkEnv(TabularEnv):
 class RandomWalks(Resolver):
     """The name `random-walk`."""
 
-    listings: ClassVar = {NAME: list_compiled(FiniteEnvironment(random_walk_mdp()))}
+    compiled = FiniteEnvironment(random_walk_mdp())
+    listings: ClassVar = {NAME: list_compiled(compiled)}
 
     def resolve(self, name: str) -> Entry | None:
         if name not in self.listings:
             return None
-        return finite_entry(self.listings[name].compiled, partial(gymnasium.make, ID))
+        return finite_entry(self.compiled, partial(gymnasium.make, ID))
 
 
 register(ID, RandomWalkEnv, TIME_LIMIT)

@@ -111,8 +111,8 @@ class TabularEnv(gymnasium.Env):
         if mdp.features is None:
             self.observation_space: spaces.Space = spaces.Discrete(mdp.num_states)
         else:
-            bounds = (f(mdp.features, axis=0) for f in (np.min, np.max))
-            self.observation_space = spaces.Box(*bounds, dtype=np.float32)
+            low, high = mdp.features.min(axis=0), mdp.features.max(axis=0)
+            self.observation_space = spaces.Box(low, high, dtype=np.float32)
         self._state = 0
 
     def reset(

@@ -43,13 +43,12 @@ def published_mdp(name: str) -> FiniteMdp:
 class ToyText(Resolver):
     """Gymnasium's ids."""
 
-    listings: ClassVar = {
-        name: list_compiled(FiniteEnvironment(published_mdp(name))) for name in ACTIONS
-    }
+    compiled: ClassVar = {name: FiniteEnvironment(published_mdp(name)) for name in ACTIONS}
+    listings: ClassVar = {name: list_compiled(env) for name, env in compiled.items()}
 
     def resolve(self, name: str) -> Entry | None:
-        if name not in self.listings:
+        env = self.compiled.get(name)
+        if env is None:
             return None
-        env = self.listings[name].compiled
         make = partial(gymnasium.make, name, max_episode_steps=env.time_limit)
         return finite_entry(env, make)
