@@ -207,7 +207,7 @@ def grid_world_accuracy(agent: Agent, learned: Learned, discount: float) -> Numb
     """
     found = distances(agent, learned, discount)
     stds = _true_views(discount, *_range(agent, discount)).std
-    return summarise(found, stds, _TRUTH_ERROR) | {
+    return summarise(found, np.asarray(stds), _TRUTH_ERROR) | {
         "w1_figure": float(found.w1[grid.STATES.index(FIGURE_STATE), FIGURE_ACTION]),
         "optimal_actions": _count_optimal(found.scores, discount),
         "states": len(grid.STATES),

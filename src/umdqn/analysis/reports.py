@@ -12,7 +12,7 @@ from umdqn.analysis.tabular import finite_accuracy
 from umdqn.envs.catalogue import CATALOGUE
 from umdqn.envs.finite import FiniteMdp
 from umdqn.envs.grid_world import grid_world_mdp
-from umdqn.envs.tabular import FiniteEnvironment
+from umdqn.envs.tabular import FAMILY, FiniteEnvironment
 from umdqn.errors import UmdqnError
 from umdqn.loops.evaluation import Returns
 from umdqn.runs.build import environment
@@ -72,11 +72,9 @@ def exact_mdp(run: Run) -> FiniteMdp:
         return grid_world_mdp()
     env = environment(run.config).compiled
     if not isinstance(env, FiniteEnvironment):
-        finite = [
-            n for n, each in CATALOGUE.items() if isinstance(each.compiled, FiniteEnvironment)
-        ]
+        known = [name for name, listing in CATALOGUE.items() if listing.family == FAMILY]
         raise UmdqnError(
             f"no exact laws for {run.config.env!r}: they exist for {EXACT_ENV}, "
-            f"{', '.join(finite)} and every FiniteMdp; umdqn calibrate works everywhere"
+            f"{', '.join(known)} and every FiniteMdp; umdqn calibrate works everywhere"
         )
     return env.mdp

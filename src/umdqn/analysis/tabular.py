@@ -88,7 +88,7 @@ def _distances(
         mean_error=np.abs(found.mean - truth.mean[states]),
         std_error=np.abs(found.std - truth.std[states]),
         cvar_error=np.abs(found.cvar - truth.cvar(WORST)[states]),
-        scores=found.scores,
+        scores=np.asarray(found.scores),
     )
 
 
