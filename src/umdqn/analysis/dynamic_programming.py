@@ -31,8 +31,7 @@ from umdqn.analysis.tabulated import ExactLaws
 from umdqn.envs.finite import FiniteMdp
 from umdqn.errors import check_count
 
-# Numbers in the sparse matrix of a backup at a discount of 0.99 (about 10 ms per backup), and in
-# the tables of all laws.
+# Numbers in the sparse matrix of a backup (about 10 ms per backup), and in the tables of all laws.
 _ENTRIES, _TABLES = 4_000_000, 8_000_000
 _FEWEST_POINTS, _MOST_POINTS = 1_000, 20_001
 # Half the width of the grid, in standard deviations; doubled if the ends cut off too much.
@@ -107,10 +106,9 @@ class _Solution(NamedTuple):
 
 
 def _points(problem: _Problem) -> int:
-    """Return how many points a backup can afford: the closer to 1, the more backups it takes."""
-    entries = _ENTRIES * min(1.0, 0.01 / (1 - problem.discount)) ** 0.5
-    afforded = entries / (2 * len(problem.outcomes.row))
-    return int(np.clip(min(afforded, _TABLES / problem.policy.size), _FEWEST_POINTS, _MOST_POINTS))
+    """Return how many points can be afforded."""
+    most = min(_ENTRIES / (2 * len(problem.outcomes.row)), _TABLES / problem.policy.size)
+    return int(np.clip(most, _FEWEST_POINTS, _MOST_POINTS))
 
 
 def _grid(problem: _Problem, widths: float, points: int) -> Grid:

@@ -170,7 +170,7 @@ class FiniteMdp:
     @classmethod
     def from_table(
         cls,
-        table: Mapping[int, Mapping[int, Sequence[tuple[float, int, float, bool]]]],
+        table: Mapping[int, Mapping[int, Sequence[tuple[Any, ...]]]],
         start: np.ndarray | None = None,
         **fields: Any,
     ) -> FiniteMdp:
