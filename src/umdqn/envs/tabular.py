@@ -87,11 +87,13 @@ def _observation(mdp: FiniteMdp) -> Observation:
 
 
 def _domain(mdp: FiniteMdp) -> Domain:
-    """Return an interval that holds all returns, with some margin."""
+    """Return an interval that holds all returns, also of truncated episodes, with some margin."""
     lows, highs = mdp.return_bounds()
-    low, high = float(lows[mdp.visited].min()), float(highs[mdp.visited].max())
+    low, high = (
+        float(f(b[mdp.visited], initial=0.0)) for f, b in ((np.min, lows), (np.max, highs))
+    )
     noise = _NOISE_WIDTHS * float(np.max(mdp.reward_std)) / (1 - mdp.discount**2) ** 0.5
-    margin = _DOMAIN_MARGIN * (high - low or max(1.0, abs(high))) + noise
+    margin = _DOMAIN_MARGIN * (high - low or 1.0) + noise
     return Domain(float(f"{low - margin:.4g}"), float(f"{high + margin:.4g}"))
 
 
