@@ -37,7 +37,9 @@ def test_every_scale_is_made_of_valid_runs():
         jobs = jobs_of(scale, compiled, ("umdqn-c", "dqn"))
         assert {job.config.env for job in jobs} == set(compiled)
     assert {env for part in SCALES["paper"] for env in part.envs} == {
-        env for env in CATALOGUE if env != "CartPole-v0"
+        env
+        for env, listing in CATALOGUE.items()
+        if env != "CartPole-v0" and listing.family != "finite"
     }
 
 

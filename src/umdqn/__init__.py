@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from umdqn.agents.algorithms import ALGORITHMS
+    from umdqn.analysis.dynamic_programming import exact_laws
     from umdqn.envs.catalogue import CATALOGUE
+    from umdqn.envs.finite import FiniteMdp
     from umdqn.errors import UmdqnError
     from umdqn.laws.law import Law
     from umdqn.runs.callbacks import Callback
@@ -33,10 +35,12 @@ _HOMES = {
     "Callback": "umdqn.runs.callbacks",
     "Config": "umdqn.runs.config",
     "Domain": "umdqn.specs",
+    "FiniteMdp": "umdqn.envs.finite",
     "Law": "umdqn.laws.law",
     "Run": "umdqn.runs.run",
     "UmdqnError": "umdqn.errors",
     "configure": "umdqn.runs.configure",
+    "exact_laws": "umdqn.analysis.dynamic_programming",
     "load": "umdqn.runs.run",
     "register": "umdqn.runs.kinds",
     "resume": "umdqn.runs.start",
@@ -49,11 +53,13 @@ __all__ = [
     "Callback",
     "Config",
     "Domain",
+    "FiniteMdp",
     "Law",
     "Run",
     "UmdqnError",
     "__version__",
     "configure",
+    "exact_laws",
     "load",
     "register",
     "resume",

@@ -22,13 +22,20 @@ from umdqn.loops.compilation import kept_programs
 # Wide enough for tails of learned laws, fine enough for the narrowest exact laws (0.1).
 _GRID_MARGIN = 1.0
 _GRID_POINTS = 6_001
-_WORST = 0.1
 _CROSSING_FRACTIONS = 200
+# Exact mixtures are evaluated in single precision.
+_TRUTH_ERROR = 1e-6
 
+WORST = 0.1
+"""Share of returns whose mean is compared, the worst ones."""
 
 FIGURE_STATE = (2, 6)
 FIGURE_ACTION = 0
 """State and action (RIGHT) of the paper's figures, whose law has several modes."""
+
+
+Numbers = dict[str, float | int | None]
+"""Results by name; None where a number does not exist."""
 
 
 class Views(NamedTuple):
@@ -67,24 +74,29 @@ class Distances(NamedTuple):
 
 def distances(agent: Agent, learned: Learned, discount: float) -> Distances:
     """Return the distances of all 47 x 4 state-action pairs of the grid world."""
-    # One reward of at most 1, plus six standard deviations of the noise of all steps.
-    bound = 1.0 + 6 * grid.REWARD_STD / (1 - discount**2) ** 0.5
-    low = min(agent.domain.low, -bound) - _GRID_MARGIN
-    high = max(agent.domain.high, bound) + _GRID_MARGIN
-
-    found = jax.tree.map(np.asarray, _views_program(agent, low, high)(learned))
+    low, high = _range(agent, discount)
+    program = _views_program(agent, low, high)
+    found = jax.tree.map(np.asarray, program(learned, _observations()))
     exact = _true_views(discount, low, high)
     return compare(found.views, exact, (high - low) / (_GRID_POINTS - 1), found.scores)
 
 
-def crossing_rate(agent: Agent, learned: Learned) -> float:
+def _range(agent: Agent, discount: float) -> tuple[float, float]:
+    """Return the ends of the grid on which CDFs are compared."""
+    # One reward of at most 1, plus six standard deviations of the noise of all steps.
+    bound = 1.0 + 6 * grid.REWARD_STD / (1 - discount**2) ** 0.5
+    low = min(agent.domain.low, -bound) - _GRID_MARGIN
+    return low, max(agent.domain.high, bound) + _GRID_MARGIN
+
+
+def crossing_rate(agent: Agent, learned: Learned, observations: np.ndarray) -> float:
     """Return the share of neighbouring quantiles that are in the wrong order as trained.
 
     At the law's own fractions, or at 200; 0 unless the metric trains quantiles.
     """
     if "quantile" not in agent.metric.comparisons() or "quantile" not in agent.representation.gives:
         return 0.0
-    return float(jnp.mean(_crossing_program(agent)(learned)))
+    return float(jnp.mean(_crossing_program(agent)(learned, jnp.asarray(observations))))
 
 
 def compare(learned: Views, exact: Views, spacing: float, scores: np.ndarray) -> Distances:
@@ -102,11 +114,13 @@ def compare(learned: Views, exact: Views, spacing: float, scores: np.ndarray) ->
 
 
 def _views(laws: Law, z: Float[Array, "points"]) -> Views:
-    return Views(laws.cdf(z), laws.mean, laws.std, laws.cvar(_WORST))
+    return Views(laws.cdf(z), laws.mean, laws.std, laws.cvar(WORST))
 
 
 @kept_programs
-def _views_program(agent: Agent, low: float, high: float) -> Callable[[Learned], LearnedViews]:
+def _views_program(
+    agent: Agent, low: float, high: float
+) -> Callable[[Learned, Array], LearnedViews]:
     def views(laws: Law) -> LearnedViews:
         z = jnp.linspace(low, high, _GRID_POINTS)
         return LearnedViews(_views(laws, z), agent.scores(laws))
@@ -115,7 +129,7 @@ def _views_program(agent: Agent, low: float, high: float) -> Callable[[Learned],
 
 
 @kept_programs
-def _crossing_program(agent: Agent) -> Callable[[Learned], Array]:
+def _crossing_program(agent: Agent) -> Callable[[Learned, Array], Array]:
     def rate(law: Any) -> Array:
         _, quantiles = law.claims(midpoints(_CROSSING_FRACTIONS))
         return jnp.mean(jnp.diff(quantiles) < 0)
@@ -124,13 +138,13 @@ def _crossing_program(agent: Agent) -> Callable[[Learned], Array]:
 
 
 @kept_programs
-def _scores_program(agent: Agent) -> Callable[[Learned], Array]:
+def _scores_program(agent: Agent) -> Callable[[Learned, Array], Array]:
     return _for_all_laws(agent, agent.scores)
 
 
 def optimal_choices(agent: Agent, learned: Iterable[Learned], discount: float) -> list[int]:
     """Return, for each of several seeds or checkpoints, in how many states it acts optimally."""
-    scores = [np.asarray(_scores_program(agent)(one)) for one in learned]
+    scores = [np.asarray(_scores_program(agent)(one, _observations())) for one in learned]
     return [_count_optimal(each, discount) for each in scores]
 
 
@@ -140,16 +154,21 @@ def _count_optimal(scores: np.ndarray, discount: float) -> int:
     return int(optimal_actions(discount)[np.arange(len(chosen)), chosen].sum())
 
 
-def _for_all_laws(agent: Agent, view: Callable[[Any], PyTree]) -> Callable[[Learned], PyTree]:
+def _for_all_laws(
+    agent: Agent, view: Callable[[Any], PyTree]
+) -> Callable[[Learned, Array], PyTree]:
     """Compile a function of the laws of all actions, of every state: leading axis [states]."""
-    observations = jnp.asarray(np.array(grid.STATES), jnp.float32)
 
     @jax.jit
-    def run(learned: Learned) -> PyTree:
+    def run(learned: Learned, observations: Array) -> PyTree:
         # One state at a time: step functions on a fine grid take much memory.
         return jax.lax.map(lambda seen: view(agent.laws(learned, seen)), observations)
 
     return run
+
+
+def _observations() -> Array:
+    return jnp.asarray(np.array(grid.STATES), jnp.float32)
 
 
 def truth(discount: float) -> list[list[GaussianMixture]]:
@@ -181,12 +200,31 @@ def stacked(laws: list[GaussianMixture]) -> GaussianMixture:
     return GaussianMixture(*(jnp.asarray(np.stack(part)) for part in zip(*parts, strict=True)))
 
 
-def summarise(distances: Distances, discount: float) -> dict[str, float]:
-    """Return the numbers of `umdqn accuracy`, for one seed."""
+def grid_world_accuracy(agent: Agent, learned: Learned, discount: float) -> Numbers:
+    """Return the numbers of `umdqn accuracy` on the grid world, for one seed.
+
+    Laws are compared with those of an optimal policy.
+    """
+    found = distances(agent, learned, discount)
+    stds = _true_views(discount, *_range(agent, discount)).std
+    return summarise(found, np.asarray(stds), _TRUTH_ERROR) | {
+        "w1_figure": float(found.w1[grid.STATES.index(FIGURE_STATE), FIGURE_ACTION]),
+        "optimal_actions": _count_optimal(found.scores, discount),
+        "states": len(grid.STATES),
+    }
+
+
+def summarise(distances: Distances, stds: np.ndarray, truth_error: float) -> Numbers:
+    """Return means over state-action pairs, given the standard deviations of the exact laws.
+
+    Laws that are points have no spread to divide by: `normalised_w1` is None then.
+    """
     greedy = distances.scores.argmax(axis=1)
     states = np.arange(len(greedy))
+    w1, spread = float(distances.w1.mean()), float(stds.mean())
     return {
-        "w1": float(distances.w1.mean()),
+        "w1": w1,
+        "normalised_w1": w1 / spread if spread > 0 else None,
         "w1_max": float(distances.w1.max()),
         "cramer": float(distances.cramer.mean()),
         "ks": float(distances.ks.mean()),
@@ -194,6 +232,5 @@ def summarise(distances: Distances, discount: float) -> dict[str, float]:
         "std_error": float(distances.std_error.mean()),
         "cvar_error": float(distances.cvar_error.mean()),
         "w1_greedy": float(distances.w1[states, greedy].mean()),
-        "w1_figure": float(distances.w1[grid.STATES.index(FIGURE_STATE), FIGURE_ACTION]),
-        "optimal_actions": _count_optimal(distances.scores, discount),
+        "truth_error": truth_error,
     }

@@ -7,13 +7,19 @@ from typing import Any
 import jax
 import numpy as np
 
-from umdqn.analysis.accuracy import crossing_rate, distances, summarise
+from umdqn.analysis.accuracy import crossing_rate, grid_world_accuracy
+from umdqn.analysis.tabular import finite_accuracy
+from umdqn.envs.catalogue import CATALOGUE
+from umdqn.envs.finite import FiniteMdp
+from umdqn.envs.grid_world import grid_world_mdp
+from umdqn.envs.tabular import FAMILY, FiniteEnvironment
 from umdqn.errors import UmdqnError
 from umdqn.loops.evaluation import Returns
+from umdqn.runs.build import environment
 from umdqn.runs.run import Run
 
 EXACT_ENV = "grid-world"
-"""The environment whose exact laws are known."""
+"""The environment whose exact laws are known in closed form."""
 
 
 def evaluation_report(run: Run, episodes: int) -> dict[str, Any]:
@@ -34,20 +40,41 @@ def evaluation_report(run: Run, episodes: int) -> dict[str, Any]:
 
 
 def accuracy_report(run: Run) -> dict[str, Any]:
-    """Return the distances of learned laws from the exact ones: mean over seeds, and per seed."""
-    require_exact_laws(run)
-    discount = run.config.discount
-    seeds = {
-        str(seed): summarise(distances(run.agent, learned, discount), discount)
-        | {"crossing_rate": crossing_rate(run.agent, learned)}
-        for seed, learned in run.learned.items()
-    }
+    """Return the distances of learned laws from the exact ones: mean over seeds, and per seed.
+
+    On the grid world the exact laws are those of an optimal policy, on other finite MDPs those of
+    each seed's own greedy policy.
+    """
+    mdp, discount = exact_mdp(run), run.config.discount
+    seeds = {}
+    for seed, learned in run.learned.items():
+        if run.config.env == EXACT_ENV:
+            found = grid_world_accuracy(run.agent, learned, discount)
+        else:
+            found = finite_accuracy(run.agent, learned, mdp, discount)
+        observations = mdp.observations[mdp.visited]
+        found["crossing_rate"] = crossing_rate(run.agent, learned, observations)
+        seeds[str(seed)] = found
     keys = next(iter(seeds.values()))
-    mean = {key: float(np.mean([seed[key] for seed in seeds.values()])) for key in keys}
+    mean = {key: _mean([seed[key] for seed in seeds.values()]) for key in keys}
     return {**mean, "step": run.step, "seeds": run.with_steps(seeds)}
 
 
-def require_exact_laws(run: Run) -> None:
-    """Raise unless the exact laws of the run's environment are known."""
-    if run.config.env != EXACT_ENV:
-        raise UmdqnError(f"exact laws are known for {EXACT_ENV} only, not for {run.config.env!r}")
+def _mean(numbers: list[float | int | None]) -> float | None:
+    """Return the mean of the numbers that exist."""
+    found = [number for number in numbers if number is not None]
+    return float(np.mean(found)) if found else None
+
+
+def exact_mdp(run: Run) -> FiniteMdp:
+    """Return the finite MDP that a run was trained on; raise if its environment is not one."""
+    if run.config.env == EXACT_ENV:
+        return grid_world_mdp()
+    env = environment(run.config).compiled
+    if not isinstance(env, FiniteEnvironment):
+        known = [name for name, listing in CATALOGUE.items() if listing.family == FAMILY]
+        raise UmdqnError(
+            f"no exact laws for {run.config.env!r}: they exist for {EXACT_ENV}, "
+            f"{', '.join(known)} and every FiniteMdp; umdqn calibrate works everywhere"
+        )
+    return env.mdp

@@ -37,7 +37,7 @@ def envs(options: argparse.Namespace) -> None:
     print_table(("environment", "presets", "domain", "loop", "needs"), rows)
     print(
         "Also any ALE game (ALE/Breakout), any Gymnasium id, and module:attribute, with discrete "
-        "actions and observations in a Box."
+        "actions and observations in a Box, or numbered states (Discrete)."
     )
 
 

@@ -19,7 +19,9 @@ def print_report(report: dict[str, Any], as_json: bool) -> None:
     print_table(("seed", *keys), rows)
 
 
-def _number(value: float | int) -> str:
+def _number(value: float | int | None) -> str:
+    if value is None:
+        return "-"
     return str(value) if isinstance(value, int) else f"{value:.4f}"
 
 

@@ -10,9 +10,13 @@ import gymnasium
 from umdqn.envs.atari import AtariGames
 from umdqn.envs.classic_control import ClassicControl
 from umdqn.envs.entry import Entry, Listing, Resolver
+from umdqn.envs.finite import FiniteMdp
 from umdqn.envs.gymnasium_grid_world import GridWorlds
+from umdqn.envs.inventory import Inventories
 from umdqn.envs.minatar import MinAtarGames
+from umdqn.envs.random_walk import RandomWalks
 from umdqn.envs.registered import RegisteredEnvs
+from umdqn.envs.toy_text import ToyText
 from umdqn.envs.users import ImportedEnvs, ObjectEnvs, keep_env
 from umdqn.errors import UmdqnError, notice, unknown
 
@@ -21,6 +25,9 @@ RESOLVERS: tuple[Resolver, ...] = (
     ClassicControl(),
     MinAtarGames(),
     AtariGames(),
+    ToyText(),
+    Inventories(),
+    RandomWalks(),
     ObjectEnvs(),
     RegisteredEnvs(),
     ImportedEnvs(),
@@ -30,10 +37,15 @@ RESOLVERS: tuple[Resolver, ...] = (
 CATALOGUE: dict[str, Listing] = {
     name: listing for resolver in RESOLVERS for name, listing in resolver.listings.items()
 }
-"""The paper's benchmark by the names that users type."""
+"""The paper's benchmark, and finite MDPs, by the names that users type."""
 
 RETIRED = {
     "LunarLander-v2": ("LunarLander-v3", "Gymnasium retired v2 for an error in its wind"),
+    "Taxi-v3": ("Taxi-v4", "Gymnasium corrected its rain and its fickle passenger"),
+    "CliffWalking-v0": (
+        "CliffWalking-v1",
+        "Gymnasium renumbered it",
+    ),
 }
 """Successor of each id that Gymnasium removed, and the reason."""
 
@@ -63,14 +75,14 @@ def _resolved(name: str) -> Entry:
 
 
 def named(env: Any) -> str:
-    """Return the name of an environment given as a name, as a function that makes one, or as an
-    object.
+    """Return the name of an environment given as a name, as a function that makes one, as an
+    object, or as the tables of a finite MDP.
     """
     if isinstance(env, str):
         return env
-    if isinstance(env, gymnasium.Env) or callable(env):
+    if isinstance(env, gymnasium.Env | FiniteMdp) or callable(env):
         return keep_env(env)
     raise UmdqnError(
         f"env = {env!r} is not allowed: a name, a Gymnasium environment, or a function that makes "
-        "one"
+        "one, or a FiniteMdp"
     )

@@ -82,7 +82,7 @@ def hosted_entry(
     names = getattr(env.unwrapped, "action_names", ())
     spec = guarded(name, "be described", lambda: spec_of(env, name, family, domain, names))
     close(name, env)
-    return Entry(spec, None, partial(GymnasiumEnvs, make, spec), partial(_drawn, make, spec))
+    return Entry(spec, None, partial(GymnasiumEnvs, make, spec), partial(drawn, make, spec))
 
 
 def _made(name: str, make: Callable[..., gymnasium.Env], listing: Listing | None) -> gymnasium.Env:
@@ -101,7 +101,8 @@ def _made(name: str, make: Callable[..., gymnasium.Env], listing: Listing | None
     return env
 
 
-def _drawn(make: Callable[..., gymnasium.Env], spec: EnvSpec) -> HostEnv:
+def drawn(make: Callable[..., gymnasium.Env], spec: EnvSpec) -> HostEnv:
+    """Make one copy that renders pictures, if it can."""
     try:
         return GymnasiumEnvs(partial(make, render_mode="rgb_array"), spec)
     except UmdqnError:

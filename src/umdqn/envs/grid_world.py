@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from umdqn.envs.environment import Environment, Outcome
+from umdqn.envs.finite import FiniteMdp
 from umdqn.errors import UmdqnError
 from umdqn.specs import Domain, EnvSpec, Key, Observation
 
@@ -60,6 +61,34 @@ def arrivals(position: tuple[int, int], action: int) -> dict[tuple[int, int], fl
         cell = move(position, action, cells)
         reached[cell] = reached.get(cell, 0.0) + probability
     return reached
+
+
+def grid_world_mdp() -> FiniteMdp:
+    """Return the tables: the 47 states in the order of `STATES`, then the trap and the target."""
+    cells = (*STATES, TRAP, TARGET)
+    index = {cell: i for i, cell in enumerate(cells)}
+    table = {
+        s: {
+            a: [
+                (probability, index[reached], expected_reward(reached), reached in (TRAP, TARGET))
+                for reached, probability in arrivals(cell, a).items()
+            ]
+            if cell in STATES
+            else [(1.0, s, 0.0, True)]
+            for a in range(len(ACTIONS))
+        }
+        for cell, s in index.items()
+    }
+    return FiniteMdp.from_table(
+        table,
+        start=np.array([cell in STATES for cell in cells]) / len(STATES),
+        reward_std=REWARD_STD,
+        features=np.array(cells),
+        name=SPEC.name,
+        action_names=ACTIONS,
+        discount=DISCOUNT,
+        time_limit=TIME_LIMIT,
+    )
 
 
 def parse_state(text: str) -> tuple[int, int]:

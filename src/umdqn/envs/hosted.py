@@ -12,8 +12,9 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from umdqn.envs.observations import observation_of, one_hot
 from umdqn.errors import UmdqnError, notice, one_line
-from umdqn.specs import UNBOUNDED, Domain, EnvSpec, Observation
+from umdqn.specs import Domain, EnvSpec, Observation
 
 
 class EnvironmentFault(UmdqnError):
@@ -133,6 +134,8 @@ class GymnasiumEnvs(HostEnv):
         self._envs = [guarded(spec.name, "be made", make) for _ in range(copies)]
         self._shape, self._dtype = spec.observation.shape, np.dtype(spec.observation.dtype)
         self._floats = self._dtype.kind == "f"
+        space = self._envs[0].observation_space
+        self._numbered = space if isinstance(space, spaces.Discrete) else None
         self._steps = 0
 
     def _begin(self, copy: int, seed: int) -> np.ndarray:
@@ -167,6 +170,11 @@ class GymnasiumEnvs(HostEnv):
         )
 
     def _observation(self, value: Any) -> np.ndarray:
+        if self._numbered is not None:
+            vector = one_hot(self._numbered, value)
+            if vector is not None:
+                return vector
+            self._require(False, "observation", f"a member of {self._numbered}", value)
         good = isinstance(value, np.ndarray) and value.shape == self._shape
         if not (good and value.dtype == self._dtype):
             expected = f"{self._dtype} of shape {self._shape}"
@@ -216,20 +224,14 @@ def spec_of(
     action_names: Sequence[str] = (),
 ) -> EnvSpec:
     """Return the specification of a Gymnasium environment; raise if agents cannot learn in it."""
-    actions, observations = env.action_space, env.observation_space
+    actions = env.action_space
     if not isinstance(actions, spaces.Discrete):
         raise UmdqnError(
             f"environment {name!r}: action_space must be Discrete (all agents here choose one of "
             f"several actions), not {actions}"
         )
-    if not isinstance(observations, spaces.Box):
-        raise UmdqnError(
-            f"environment {name!r}: observation_space must be a Box, not {observations}; "
-            "gymnasium.wrappers.FlattenObservation makes one of most others"
-        )
+    observation = observation_of(env.observation_space, name)
     count = int(actions.n)
-    low, high = (_bounds(bound) for bound in (observations.low, observations.high))
-    observation = Observation(observations.shape, np.dtype(observations.dtype).name, low, high)
     limit = env.spec.max_episode_steps if env.spec is not None else None
     return EnvSpec(
         name=name,
@@ -249,12 +251,6 @@ def _family(observation: Observation) -> str:
     if len(observation.shape) != 3:
         return "classic-control"
     return "atari" if min(sorted(observation.shape)[1:]) >= 36 else "minatar"
-
-
-def _bounds(bound: np.ndarray) -> tuple[float, ...]:
-    """Return the bounds of all entries; a single number if they are all equal."""
-    flat = np.clip(np.asarray(bound, np.float64).reshape(-1), -UNBOUNDED, UNBOUNDED)
-    return (float(flat[0]),) if np.all(flat == flat[0]) else tuple(flat.tolist())
 
 
 def guarded(name: str, what: str, call: Callable[[], Any]) -> Any:

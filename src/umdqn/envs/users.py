@@ -10,6 +10,8 @@ from typing import Any
 import gymnasium
 
 from umdqn.envs.entry import Entry, Resolver, hosted_entry
+from umdqn.envs.finite import FiniteMdp
+from umdqn.envs.tabular import FiniteEnvironment, finite_entry
 from umdqn.errors import UmdqnError
 from umdqn.parts.imports import load_attribute
 from umdqn.parts.objects import PREFIX, keep, recall
@@ -18,19 +20,19 @@ _KIND = "environment"
 
 
 class ObjectEnvs(Resolver):
-    """Gymnasium environments, and functions that make them, by the names that `keep_env` gave."""
+    """Environments, functions that make them, and finite MDPs, as `keep_env` named them."""
 
     def resolve(self, name: str) -> Entry | None:
         if not name.startswith(PREFIX):
             return None
-        return hosted_entry(name, _maker(name, recall(_KIND, name)))
+        return _entry(name, recall(_KIND, name))
 
 
 class ImportedEnvs(Resolver):
     """Names such as `module:attribute`.
 
-    The attribute is a class or function that makes environments, an environment to be copied, or
-    an id that importing the module registers with Gymnasium.
+    The attribute is a class or function that makes environments, an environment to be copied, a
+    `FiniteMdp`, or an id that importing the module registers with Gymnasium.
     """
 
     def resolve(self, name: str) -> Entry | None:
@@ -42,16 +44,22 @@ class ImportedEnvs(Resolver):
         load_attribute(f"{module}:__name__", what)
         if attribute in gymnasium.registry:
             return hosted_entry(name, partial(gymnasium.make, attribute))
-        return hosted_entry(name, _maker(name, load_attribute(name, what)))
+        return _entry(name, load_attribute(name, what))
 
 
-def keep_env(env: gymnasium.Env | Callable[..., Any]) -> str:
-    """Return a name for an environment, or for a function that makes one.
+def keep_env(env: gymnasium.Env | FiniteMdp | Callable[..., Any]) -> str:
+    """Return a name for an environment, a finite MDP, or a function that makes an environment.
 
     The name is `module:attribute` where that leads to the function, and can then be used in other
     processes; otherwise it holds in this process only.
     """
     return keep(_KIND, env)
+
+
+def _entry(name: str, found: Any) -> Entry:
+    if isinstance(found, FiniteMdp):
+        return finite_entry(FiniteEnvironment(found, name))
+    return hosted_entry(name, _maker(name, found))
 
 
 def _maker(name: str, found: Any) -> Callable[..., gymnasium.Env]:

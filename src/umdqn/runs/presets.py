@@ -59,10 +59,26 @@ _ATARI_BASELINES: dict[str, Fields] = {
     agent: {"optimiser.epsilon": 3.125e-4} for agent in ("dqn", "cdqn", "qr-dqn", "iqn", "fqf")
 }
 
+# Values travel one step with every update of the target network, so that it is updated often.
+_FREQUENT_TARGETS: Fields = {
+    "metric.points": 100,
+    "metric.sampling": "stratified",
+    "optimiser.learning_rate": 1e-3,
+    "optimiser.schedule": "cosine",
+    "replay.capacity": 100_000,
+    "replay.batch_size": 64,
+    "update_every": 2,
+    "target.every": 200,
+    "exploration.end": 0.05,
+    "exploration.decay": 5_000,
+}
+
 PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
     "paper": {
         "grid-world": {"all": _filled(_GRID_WORLD), **_PAPER},
         "classic-control": {"all": _filled(_CLASSIC_CONTROL, steps=100_000), **_PAPER},
+        # Not in the paper: its settings for classic control.
+        "finite": {"all": _filled(_CLASSIC_CONTROL, steps=200_000), **_PAPER},
         "minatar": {
             "all": _filled(
                 _MINATAR, steps=1_000_000, **{"evaluation.every": 50_000, "evaluation.episodes": 20}
@@ -100,22 +116,9 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
             "umdqn-c": {"representation.point_scale": 60.0},
             **_FEWER,
         },
-        # For policies that work within 100,000 steps: values travel one step with every update
-        # of the target network, so that it is updated often.
+        # For policies that work within 100,000 steps.
         "classic-control": {
-            "all": {
-                "steps": 100_000,
-                "metric.points": 100,
-                "metric.sampling": "stratified",
-                "optimiser.learning_rate": 1e-3,
-                "optimiser.schedule": "cosine",
-                "replay.capacity": 100_000,
-                "replay.batch_size": 64,
-                "update_every": 2,
-                "target.every": 200,
-                "exploration.end": 0.05,
-                "exploration.decay": 5_000,
-            },
+            "all": {"steps": 100_000, **_FREQUENT_TARGETS},
             # Random actions that change at every step never reach the top of the hill.
             "MountainCar-v0": {
                 "steps": 200_000,
@@ -126,6 +129,7 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
             **_SQUARED,
             **_FEWER,
         },
+        "finite": {"all": {"steps": 200_000, **_FREQUENT_TARGETS}, **_SQUARED, **_FEWER},
         # For a million steps: a learning rate ten times the paper's, and a target network that
         # follows ten times as fast.
         "minatar": {
