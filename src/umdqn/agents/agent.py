@@ -29,7 +29,7 @@ from umdqn.replay.transition import Batch, Transition
 from umdqn.representations import REPRESENTATIONS
 from umdqn.representations.representation import Representation
 from umdqn.specs import Domain, EnvSpec, Key
-from umdqn.supports.support_rule import SupportRule, Unit
+from umdqn.supports.support_rule import Placer, SupportRule, Unit
 from umdqn.targets.target import TargetUpdate
 
 
@@ -253,13 +253,15 @@ class Agent:
         target_params = self.target.update(params, state.target_params, updates, self.update_every)
         unit = self.support.follow(state.unit, means)
         params, target_params = (
-            eqx.tree_at(
-                lambda network: network.placer, each, each.placer.rescaled(state.unit, unit)
-            )
+            eqx.tree_at(_placer, each, _placer(each).rescaled(state.unit, unit))
             for each in (params, target_params)
         )
         state = AgentState(params, target_params, unit, optimiser, updates)
         return state, Outcome(jnp.mean(batch.weight * losses), losses)
+
+
+def _placer(network: Network) -> Placer:
+    return network.placer
 
 
 def _features(torso: Embedding, spec: EnvSpec) -> int:

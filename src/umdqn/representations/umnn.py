@@ -26,6 +26,13 @@ from umdqn.specs import Key
 # far beyond the support would be its own Bellman target and never come back.
 _TAIL_SLOPE = 1e3
 
+# Beyond an open support mass decays by e^10 within half its width: near enough not to move the mean,
+# and far enough to draw the support along.
+_OPEN_TAIL_SLOPE = 10.0
+
+# How strongly the ends of a law are drawn inside of an open support.
+_INWARD = 0.1
+
 # Smallest slope of a quantile function, in units of half the support.
 _LEAST_RISE = 1e-5
 
@@ -53,10 +60,25 @@ class _FlowHead(_UmnnHead):
     umnn: Umnn
     link: Link = eqx.field(static=True)
 
-    def _view(self, table: MonotoneTable, support: Support) -> TrainedLaw:
+    def own_loss(
+        self,
+        features: Float[Array, "features"],
+        action: Int[Array, ""],
+        law: TrainedLaw,
+        support: Support,
+    ) -> Float[Array, ""]:
+        """Keeps the law inside an open support: nothing is compared beyond it."""
         if not support.open:
-            ends = (jnp.maximum(end, _TAIL_SLOPE) for end in (table.left, table.right))
-            table = MonotoneTable(table.heights, table.slopes, *ends)
+            return jnp.float32(0)
+        assert isinstance(law, FlowLaw)
+        low, high = law.table.heights[0], law.table.heights[-1]
+        edge = self.link.edge
+        return _INWARD * (jnp.maximum(low + edge, 0.0) + jnp.maximum(edge - high, 0.0))
+
+    def _view(self, table: MonotoneTable, support: Support) -> TrainedLaw:
+        least = _OPEN_TAIL_SLOPE if support.open else _TAIL_SLOPE
+        ends = (jnp.maximum(end, least) for end in (table.left, table.right))
+        table = MonotoneTable(table.heights, table.slopes, *ends)
         return FlowLaw(table, support, self.link)
 
 

@@ -49,6 +49,7 @@ def build_agent(config: Config, spec: EnvSpec | None = None) -> Agent:
     return Agent(
         spec=environment(config).spec if spec is None else spec,
         domain=config.domain,
+        support=config.support,
         representation=config.representation,
         metric=config.metric,
         decision=config.decision,

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from umdqn.optimisers.optimiser import Optimiser
     from umdqn.replay.replay import Replay
     from umdqn.representations.representation import Representation
+    from umdqn.supports.support_rule import SupportRule
     from umdqn.targets.target import TargetUpdate
 else:
     # Types of fields are evaluated at run time, and these would import every part.
     Decision = Exploration = Metric = Torso = Any
-    Optimiser = Replay = Representation = TargetUpdate = Any
+    Optimiser = Replay = Representation = SupportRule = TargetUpdate = Any
 
 MOST_SEEDS = 10_000
 """Largest number of seeds of one run, or of one point of a sweep."""
@@ -66,8 +67,9 @@ class Config:
     """Table of hyperparameters: paper or tuned."""
     discount: float
     """Discount factor, from 0 to below 1; by default the environment's."""
-    domain: Domain
-    """Interval that holds the discounted returns; by default the environment's, or estimated."""
+    domain: Domain | None
+    """Interval that holds the discounted returns, for a fixed support; by default the environment's
+    where a preset fixes the support."""
     representation: Representation
     """How the network parameterises laws of the return; by default the algorithm's."""
     metric: Metric
@@ -84,6 +86,8 @@ class Config:
     """How training departs from the greedy choice."""
     target: TargetUpdate = default_part("target")
     """How the target network follows the network that is trained."""
+    support: SupportRule = default_part("support")
+    """Where laws are resolved: where they are, or in a fixed domain."""
     double: bool = False
     """Choose the next action with the online network, as Double DQN does."""
     steps: int = 60_000

@@ -13,6 +13,7 @@ from umdqn import (
     optimisers,
     replay,
     representations,
+    supports,
     targets,
 )
 from umdqn.errors import unknown
@@ -27,6 +28,7 @@ KINDS: dict[str, Table] = {
     "replay": replay.REPLAYS,
     "exploration": exploration.EXPLORATIONS,
     "target": targets.TARGETS,
+    "support": supports.SUPPORTS,
 }
 """Fields that hold a part chosen by name, and the table to choose from."""
 
@@ -39,6 +41,7 @@ PACKAGES: dict[str, ModuleType] = {
     "replay": replay,
     "exploration": exploration,
     "target": targets,
+    "support": supports,
 }
 """The package of each kind of part; the first line of its docstring says what the kind is for."""
 
@@ -49,6 +52,7 @@ DEFAULTS = {
     "replay": "uniform",
     "exploration": "epsilon-greedy",
     "target": "periodic",
+    "support": "learned",
 }
 """Names of default parts; representation and metric come from the algorithm."""
 
