@@ -208,14 +208,18 @@ class Agent:
             action = transition.action
             features = network.features(transition.observation)
             support = network.supports(features, unit)[action]
-            prediction = network.head.law(features, action, support)
             resolved = jax.lax.stop_gradient(support)
+            shaped = self.representation.shaped
+            prediction = network.head.law(features, action, resolved if shaped else support)
             following = self._next_law(network, target_network, transition.next_observation, unit)
             terminal = compare.terminal(transition.reward, resolved)
             target = bellman(following, transition.reward, transition.discount, terminal)
             distance = compare(target, prediction, points, resolved)
             own = network.head.own_loss(features, action, prediction, support)
             mean = transition.reward + transition.discount * following.confined().mean
+            if support.open and shaped:
+                variance = transition.discount**2 * following.variance
+                own = own + self.support.losses(support, mean, variance, unit)
             return distance + own, mean
 
         if self.metric.per_transition:

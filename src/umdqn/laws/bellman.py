@@ -61,6 +61,12 @@ class Affine(TrainedLaw):
         return Particles(self._quantile(fractions), weights, ordered=True, even=True)
 
 
+    def cells(self, fractions: Float[Array, "count"]) -> Particles:
+        if isinstance(self.law, TrainedLaw):
+            return self.law.cells(fractions).affine(self.shift, self.scale)
+        return self.particles(fractions)
+
+
 class Either(Law):
     """`first` where `condition` holds, `second` elsewhere; both are evaluated."""
 

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from umdqn.laws.particles import Particles
 from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw
+from umdqn.numerics.products import product
 from umdqn.numerics.table import MonotoneTable
 
 
@@ -76,6 +77,25 @@ class Normal(Link):
         return jnp.maximum(jnp.exp(self.log_pdf(y)) - y * jnp.exp(log_ndtr(-y)), 0.0)
 
 
+def shape_moments(
+    table: MonotoneTable, link: Link
+) -> tuple[Float[Array, "*laws"], Float[Array, "*laws"]]:
+    """Return mean and variance of `link(G(x))`: `1 - int F` and `1 - int 2 x F` over [-1, 1].
+
+    By the trapezoid rule, plus both tails: the first moment in closed form, the second nearly.
+    """
+    intervals, spacing = table.intervals, table.spacing
+    nodes = np.linspace(-1, 1, intervals + 1, dtype=np.float32)
+    weights = np.full(intervals + 1, spacing, np.float32)
+    weights[[0, -1]] /= 2
+    integrals = product(link.cdf(table.heights), np.stack([weights, 2 * weights * nodes], -1))
+    above = link.excess(table.heights[..., -1]) / table.right
+    below = link.excess(-table.heights[..., 0]) / table.left
+    mean = 1 - integrals[..., 0] + above - below
+    tails = above * (1 + 1 / table.right) + below * (1 + 1 / table.left)
+    return mean, 1 - integrals[..., 1] + 2 * tails - mean**2
+
+
 class FlowLaw(TrainedLaw):
     """`F(z) = link(G(x))` with x the return scaled to [-1, 1]; a valid law on the whole line."""
 
@@ -87,14 +107,23 @@ class FlowLaw(TrainedLaw):
     def shape(self) -> tuple[int, ...]:
         return self.table.left.shape
 
+    @classmethod
+    def of(cls, table: MonotoneTable, support: Support, link: Link) -> FlowLaw:
+        """Return the law on a support, with the moments that this may hold."""
+        if support.open:
+            support = support.matched(*shape_moments(table, link))
+        return cls(table, support, link)
+
     @property
     def mean(self) -> Float[Array, "*laws"]:
-        """`1 - int F` over [-1, 1] by the trapezoid rule, plus both tails in closed form."""
-        heights, table = self.table.heights, self.table
-        inside = jnp.trapezoid(self.link.cdf(heights), dx=table.spacing, axis=-1)
-        above = self.link.excess(heights[..., -1]) / table.right
-        below = self.link.excess(-heights[..., 0]) / table.left
-        return self.support.from_unit(1.0 - inside + above - below)
+        if self.support.moments is not None:
+            return self.support.moments.mean
+        return self.support.from_unit(shape_moments(self.table, self.link)[0])
+
+    def _variance(self) -> Float[Array, ""]:
+        if self.support.moments is not None:
+            return self.support.moments.std**2
+        return super()._variance()
 
     def _cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
         return self.link.cdf(self.table(self.support.to_unit(z)))
@@ -111,6 +140,15 @@ class FlowLaw(TrainedLaw):
         self, fractions: Float[Array, "count"]
     ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:
         return fractions, self._quantile(fractions)
+
+    def cells(self, fractions: Float[Array, "count"]) -> Particles:
+        """The masses of the table's cells, at their middles; tails count at the ends."""
+        reached = self.link.cdf(self.table.heights)
+        reached = jnp.concatenate([jnp.zeros(1), reached[1:-1], jnp.ones(1)])
+        spacing = self.table.spacing
+        middles = np.linspace(-1 + spacing / 2, 1 - spacing / 2, self.table.intervals)
+        positions = self.support.from_unit(middles.astype(np.float32))
+        return Particles(positions, jnp.diff(reached), ordered=True)
 
     def particles(self, fractions: Float[Array, "count"]) -> Particles:
         weights = jnp.full(fractions.shape, 1.0 / fractions.shape[0])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from umdqn.laws.particles import Particles
 from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw
+from umdqn.numerics.products import product
 from umdqn.numerics.table import MonotoneTable
 
 # Mass beyond either end of the table, and how far it reaches in units of half the support.
@@ -33,9 +35,28 @@ class QuantileLaw(TrainedLaw):
     @property
     def mean(self) -> Float[Array, "*laws"]:
         """The tails stretch as far below as above: they count like mass at the ends."""
+        if self.support.moments is not None:
+            return self.support.moments.mean
         inside = (1 - 2 * _TAIL_MASS) * self.table.integral() / 2
         ends = self.table.heights[..., 0] + self.table.heights[..., -1]
         return self.support.from_unit(inside + _TAIL_MASS * ends)
+
+    @classmethod
+    def of(cls, table: MonotoneTable, support: Support) -> QuantileLaw:
+        """Return the law on a support, with the moments that this may hold."""
+        if support.open:
+            nodes = table.intervals + 1
+            weights = np.full(nodes, 1 / table.intervals, np.float32)
+            weights[[0, -1]] /= 2
+            mean = product(table.heights, weights)
+            variance = product((table.heights - mean[..., None]) ** 2, weights)
+            support = support.matched(mean, variance)
+        return cls(table, support)
+
+    def _variance(self) -> Float[Array, ""]:
+        if self.support.moments is not None:
+            return self.support.moments.std**2
+        return super()._variance()
 
     @property
     def _reach(self) -> Float[Array, ""]:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from umdqn.specs import Domain
+
+# Smallest standard deviation of a shape, in units of half its support.
+_LEAST_SPREAD = 1e-4
+
+
+class Moments(NamedTuple):
+    """Mean and standard deviation of laws."""
+
+    mean: Float[Array, "*laws"]
+    std: Float[Array, "*laws"]
 
 
 class Support(eqx.Module):
@@ -20,8 +31,9 @@ class Support(eqx.Module):
 
     centre: Float[Array, "*laws"]
     half_width: Float[Array, "*laws"]
-    open: bool = eqx.field(static=True, default=False)
-    """Whether laws go on beyond it, as they do if it follows what is learned."""
+    moments: Moments | None = None
+    """Those of the law itself where they are learned apart from its shape. Such a support is open:
+    it follows what is learned, and laws continue beyond it."""
 
     @classmethod
     def of(cls, domain: Domain) -> Support:
@@ -31,17 +43,28 @@ class Support(eqx.Module):
 
     def of_shape(self, shape: tuple[int, ...]) -> Support:
         """Repeat one support along leading axes."""
-        centre, half_width = (jnp.broadcast_to(x, shape) for x in (self.centre, self.half_width))
-        return Support(centre, half_width, self.open)
+        return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, shape), self)
 
     def __getitem__(self, index: Any) -> Support:
         """Return the support at an index of the first axis."""
-        return Support(self.centre[index], self.half_width[index], self.open)
+        return jax.tree.map(lambda leaf: leaf[index], self)
+
+    def matched(self, mean: Float[Array, "*laws"], variance: Float[Array, "*laws"]) -> Support:
+        """Return the support on which a shape with these moments, on [-1, 1], has those learned."""
+        if self.moments is None:
+            return self
+        half_width = self.moments.std / spread(variance)
+        return Support(self.moments.mean - half_width * mean, half_width, self.moments)
+
+    @property
+    def open(self) -> bool:
+        """Whether it follows what is learned."""
+        return self.moments is not None
 
     @property
     def unit(self) -> Float[Array, "*laws"]:
-        """What losses and thresholds count in: half the support if it is open, else returns."""
-        return self.half_width if self.open else jnp.ones_like(self.half_width)
+        """What losses and thresholds count in: standard deviations if it is open, else returns."""
+        return jnp.ones_like(self.half_width) if self.moments is None else self.moments.std
 
     @property
     def low(self) -> Float[Array, "*laws"]:
@@ -62,3 +85,8 @@ class Support(eqx.Module):
     def from_unit(self, x: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
         """Map [-1, 1] onto the support."""
         return self.centre + self.half_width * jnp.asarray(x)
+
+
+def spread(variance: Float[Array, "*laws"]) -> Float[Array, "*laws"]:
+    """Return the standard deviation of a shape, kept off zero."""
+    return jnp.sqrt(jnp.maximum(variance, 0.0) + _LEAST_SPREAD**2)

@@ -14,11 +14,9 @@ from jaxtyping import Array, Float
 from umdqn.laws.atoms import project
 from umdqn.laws.closed import normal
 from umdqn.laws.law import Law
-from umdqn.laws.particles import Particles
 from umdqn.laws.support import Support
 from umdqn.laws.trained import HasMasses, TrainedLaw, View
 from umdqn.metrics.metric import Comparison, Metric, returns_at
-from umdqn.metrics.quantile_huber import inside
 from umdqn.specs import Key
 
 # Logarithm of the smallest normal float32: a density below it counts as zero.
@@ -52,16 +50,15 @@ class _Densities(Comparison):
 
     def terminal(self, reward: Float[Array, ""], support: Support) -> Law | None:
         """A narrow normal law."""
+        if self._averages(support):
+            return None
         return normal(reward, support.width / self.metric.points)
 
     def __call__(
         self, target: Law, prediction: Law, points: Float[Array, "points"], support: Support
     ) -> Float[Array, ""]:
-        if support.open and self.metric.direction == "forward":
-            # The expectation over the target itself: exact wherever the prediction lies.
-            return -jnp.mean(prediction.log_pdf(target.quantile(inside(points)))) - jnp.log(
-                support.unit
-            )
+        if self._averages(support):
+            return self._average(target, prediction, points, support)
         z = returns_at(points, support)
         log_p, log_q = target.log_pdf(z), prediction.log_pdf(z)
         if self.metric.direction == "forward":
@@ -72,6 +69,26 @@ class _Densities(Comparison):
             return within
         ends = (_log_masses_outside(law, support) for law in (prediction, target))
         return within + jnp.sum(_relative_entropy(*ends))
+
+
+    def _averages(self, support: Support) -> bool:
+        return support.open and self.metric.direction == "forward"
+
+    def _average(
+        self, target: Law, prediction: Law, points: Float[Array, "points"], support: Support
+    ) -> Float[Array, ""]:
+        """The expectation of `-log q` over the target, smoothed over the width of a cell.
+
+        Returns beyond the support count as if they were at its edge: far from what is predicted,
+        densities say nothing, and the moments of a law find their way apart from its shape.
+        """
+        assert isinstance(target, TrainedLaw)
+        particles = target.cells(points)
+        count = particles.positions.shape[0]
+        smoothing = (jnp.resize(points * count % 1, count) - 0.5) * support.width / count
+        z = jnp.clip(particles.positions + smoothing, support.low, support.high)
+        log_q = prediction.log_pdf(z) + jnp.log(support.unit)
+        return -jnp.sum(particles.weights * log_q)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,21 +109,7 @@ class _Masses(Comparison):
     ) -> Float[Array, ""]:
         particles = target.particles(points)
         log_p = jnp.log(project(particles, jax.lax.stop_gradient(prediction.positions)))
-        distance = jnp.sum(_relative_entropy(log_p, prediction.log_masses))
-        return (
-            distance + _misplacement(particles, prediction.positions) if support.open else distance
-        )
-
-
-def _misplacement(particles: Particles, positions: Float[Array, "atoms"]) -> Float[Array, ""]:
-    """How far evenly spaced atoms are from spanning six standard deviations of some particles.
-
-    The negative log-likelihood of a normal law with the span's centre and a sixth of its half-width
-    as standard deviation: masses do not tell where their atoms should be.
-    """
-    centre, scale = (positions[0] + positions[-1]) / 2, (positions[-1] - positions[0]) / 12
-    squares = jnp.sum(particles.weights * (particles.positions - centre) ** 2)
-    return jnp.log(scale / jax.lax.stop_gradient(scale)) + squares / (2 * scale**2)
+        return jnp.sum(_relative_entropy(log_p, prediction.log_masses))
 
 
 def _log_masses_outside(law: Law, support: Support) -> Float[Array, "2"]:

@@ -12,14 +12,14 @@ from typing import ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from umdqn.errors import check_count
-from umdqn.laws.atoms import Atoms, CategoricalAtoms, QuantileAtoms, even_positions, midpoints
+from umdqn.laws.atoms import Atoms, CategoricalAtoms, QuantileAtoms, midpoints
 from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw, View
 from umdqn.networks.dense import Linear
-from umdqn.representations.representation import Head, Representation
+from umdqn.representations.representation import Head, Representation, misfit
 from umdqn.specs import Key
 
 
@@ -41,8 +41,10 @@ class _ExpectationHead(Head):
     outputs: _Outputs
 
     def laws(self, features: Float[Array, "features"], support: Support) -> TrainedLaw:
-        means = placed(self.outputs(features), support)
-        return Atoms(means, jnp.ones_like(means))
+        means = support.from_unit(self.outputs(features)[:, 0])
+        if support.moments is not None:
+            means = support.moments.mean
+        return Atoms(means[:, None], jnp.ones((means.shape[0], 1)))
 
 
 class _CategoricalHead(Head):
@@ -51,15 +53,30 @@ class _CategoricalHead(Head):
     def laws(self, features: Float[Array, "features"], support: Support) -> TrainedLaw:
         log_masses = jax.nn.log_softmax(self.outputs(features))
         actions, atoms = log_masses.shape
-        positions = even_positions(support.of_shape((actions,)), atoms)
-        return CategoricalAtoms(positions, jnp.exp(log_masses), log_masses)
+        masses = jnp.exp(log_masses)
+        nodes = jnp.broadcast_to(jnp.linspace(-1.0, 1.0, atoms), masses.shape)
+        return CategoricalAtoms(placed(nodes, support, masses), masses, log_masses)
+
+    def own_loss(
+        self,
+        features: Float[Array, "features"],
+        action: Int[Array, ""],
+        law: TrainedLaw,
+        support: Support,
+    ) -> Float[Array, ""]:
+        """Keeps the shape in the middle of its atoms."""
+        if support.moments is None:
+            return jnp.float32(0)
+        assert isinstance(law, CategoricalAtoms)
+        nodes = jnp.linspace(-1.0, 1.0, law.weights.shape[-1])
+        return misfit(*_moments(nodes, law.weights), support)
 
 
 class _QuantilesHead(Head):
     outputs: _Outputs
 
     def laws(self, features: Float[Array, "features"], support: Support) -> TrainedLaw:
-        return _even(placed(self.outputs(features), support), ordered=False)
+        return _even(self.outputs(features), support, ordered=False)
 
 
 class _NonCrossingHead(Head):
@@ -72,22 +89,37 @@ class _NonCrossingHead(Head):
         )
         rising = jnp.cumsum(jax.nn.softmax(logits), axis=-1)
         positions = offset + jax.nn.softplus(scale) * rising
-        return _even(placed(positions, support), ordered=True)
+        return _even(positions, support, ordered=True)
 
 
 def placed(
-    outputs: Float[Array, "actions count"], support: Support
+    outputs: Float[Array, "actions count"],
+    support: Support,
+    weights: Float[Array, "actions count"],
 ) -> Float[Array, "actions count"]:
-    """Returns, from numbers in units of the support."""
+    """Return returns, from numbers in units of the support, with the moments that this may hold."""
     support = support.of_shape((outputs.shape[0],))
+    if support.open:
+        support = support.matched(*_moments(outputs, weights))
     return support.centre[:, None] + support.half_width[:, None] * outputs
 
 
-def _even(positions: Float[Array, "actions count"], ordered: bool) -> QuantileAtoms:
+def _moments(
+    positions: Float[Array, "*actions count"], weights: Float[Array, "*actions count"]
+) -> tuple[Float[Array, "*actions"], Float[Array, "*actions"]]:
+    """Mean and variance of atoms."""
+    mean = jnp.sum(weights * positions, axis=-1)
+    return mean, jnp.sum(weights * (positions - mean[..., None]) ** 2, axis=-1)
+
+
+def _even(
+    outputs: Float[Array, "actions count"], support: Support, ordered: bool
+) -> QuantileAtoms:
     """Atoms of equal weight at the middle fractions of equal cells."""
-    count = positions.shape[-1]
-    fractions = jnp.broadcast_to(midpoints(count), positions.shape)
-    weights = jnp.full(positions.shape, 1.0 / count)
+    count = outputs.shape[-1]
+    fractions = jnp.broadcast_to(midpoints(count), outputs.shape)
+    weights = jnp.full(outputs.shape, 1.0 / count)
+    positions = placed(outputs, support, weights)
     return QuantileAtoms(positions, weights, fractions, ordered, even=True)
 
 
@@ -96,6 +128,7 @@ class Expectation(Representation):
     """The mean alone: a law with all mass there."""
 
     gives: ClassVar[frozenset[View]] = frozenset({"mean"})
+    shaped: ClassVar[bool] = False
 
     def build(self, features: int, actions: int, key: Key) -> Head:
         return _ExpectationHead(_Outputs(features, actions, 1, key))

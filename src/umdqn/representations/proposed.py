@@ -32,8 +32,9 @@ class _ProposalHead(Head):
 
     def laws(self, features: Float[Array, "features"], support: Support) -> TrainedLaw:
         shares, _, fractions = jax.lax.stop_gradient(self._propose(features))
-        positions = placed(self.network.quantiles(features, fractions), support)
-        weights, fractions = (jnp.broadcast_to(x, positions.shape) for x in (shares, fractions))
+        outputs = self.network.quantiles(features, fractions)
+        weights, fractions = (jnp.broadcast_to(x, outputs.shape) for x in (shares, fractions))
+        positions = placed(outputs, support, weights)
         return QuantileAtoms(positions, weights, fractions)
 
     def _propose(

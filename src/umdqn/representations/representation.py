@@ -7,14 +7,19 @@ import dataclasses
 from typing import ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PyTree
 
-from umdqn.laws.support import Support
+from umdqn.laws.support import Support, spread
 from umdqn.laws.trained import TrainedLaw, View
 from umdqn.parts.part import Part
 from umdqn.specs import Key
+
+
+# How much that counts, against the metric.
+_MISFIT = 0.1
 
 
 class Head(eqx.Module):
@@ -41,6 +46,19 @@ class Head(eqx.Module):
         return jnp.float32(0)
 
 
+def misfit(
+    mean: Float[Array, ""], variance: Float[Array, ""], support: Support
+) -> Float[Array, ""]:
+    """Return how far a shape on [-1, 1] is from the middle of an open support, and from its scale.
+
+    A support gives laws their moments whatever those of the shape are; this keeps the shape where
+    it is resolved.
+    """
+    assert support.moments is not None
+    reach = jax.lax.stop_gradient(support.half_width / support.moments.std)
+    return _MISFIT * ((reach * mean) ** 2 + jnp.log(reach * spread(variance)) ** 2)
+
+
 @dataclasses.dataclass(frozen=True)
 class Representation(Part, abc.ABC):
     """How a network parameterises laws."""
@@ -49,6 +67,8 @@ class Representation(Part, abc.ABC):
     """The views of its laws that are differentiable in the parameters."""
     bounded: ClassVar[bool] = False
     """Whether its laws are resolved on their support only."""
+    shaped: ClassVar[bool] = True
+    """Whether a metric trains the shape of laws, apart from where they lie; else their mean."""
 
     @classmethod
     def fault(cls) -> str | None:

@@ -12,13 +12,13 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from umdqn.errors import check
-from umdqn.laws.flow import FlowLaw, Link, Logistic, Normal
+from umdqn.laws.flow import FlowLaw, Link, Logistic, Normal, shape_moments
 from umdqn.laws.quantile import QuantileLaw
 from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw, View
 from umdqn.networks.umnn import Umnn
 from umdqn.numerics.table import MonotoneTable
-from umdqn.representations.representation import Head, Representation
+from umdqn.representations.representation import Head, Representation, misfit
 from umdqn.specs import Key
 
 # Beyond the support G continues with at least this slope (in units of half the support): mass that
@@ -29,9 +29,6 @@ _TAIL_SLOPE = 1e3
 # Beyond an open support mass decays by e^10 within half its width: near enough not to move the mean,
 # and far enough to draw the support along.
 _OPEN_TAIL_SLOPE = 10.0
-
-# How strongly the ends of a law are drawn inside of an open support.
-_INWARD = 0.1
 
 # Smallest slope of a quantile function, in units of half the support.
 _LEAST_RISE = 1e-5
@@ -67,19 +64,17 @@ class _FlowHead(_UmnnHead):
         law: TrainedLaw,
         support: Support,
     ) -> Float[Array, ""]:
-        """Keeps the law inside an open support: nothing is compared beyond it."""
-        if not support.open:
+        """Keeps the shape in the middle of its table, where it is resolved."""
+        if support.moments is None:
             return jnp.float32(0)
         assert isinstance(law, FlowLaw)
-        low, high = law.table.heights[0], law.table.heights[-1]
-        edge = self.link.edge
-        return _INWARD * (jnp.maximum(low + edge, 0.0) + jnp.maximum(edge - high, 0.0))
+        return misfit(*shape_moments(law.table, law.link), support)
 
     def _view(self, table: MonotoneTable, support: Support) -> TrainedLaw:
         least = _OPEN_TAIL_SLOPE if support.open else _TAIL_SLOPE
         ends = (jnp.maximum(end, least) for end in (table.left, table.right))
         table = MonotoneTable(table.heights, table.slopes, *ends)
-        return FlowLaw(table, support, self.link)
+        return FlowLaw.of(table, support, self.link)
 
 
 class _QuantileHead(_UmnnHead):
@@ -92,7 +87,7 @@ class _QuantileHead(_UmnnHead):
             table.heights + _LEAST_RISE * nodes,
             *(slope + _LEAST_RISE for slope in (table.slopes, table.left, table.right)),
         )
-        return QuantileLaw(rising, support)
+        return QuantileLaw.of(rising, support)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from umdqn.errors import check
-from umdqn.laws.support import Support
+from umdqn.laws.support import Moments, Support
 from umdqn.networks.dense import Linear
 from umdqn.specs import Domain, Key
 from umdqn.supports.support_rule import Placer, SupportRule, Unit
@@ -37,8 +37,9 @@ class _LearnedPlacer(Placer):
         logarithm = jnp.minimum(log_scale, _LARGEST)
         floor = math.log(self.least)
         logarithm = floor + jax.nn.softplus(logarithm - floor)
-        half_width = self.reach * unit.scale * jnp.exp(logarithm)
-        return Support(unit.centre + unit.scale * location, half_width, open=True)
+        std = unit.scale * jnp.exp(logarithm)
+        mean = unit.centre + unit.scale * location
+        return Support(mean, self.reach * std, Moments(mean, std))
 
     def rescaled(self, before: Unit, after: Unit) -> Placer:
         ratio = before.scale / after.scale
@@ -46,10 +47,8 @@ class _LearnedPlacer(Placer):
         location = self.location.changed(
             self.location.weight * ratio, self.location.bias * ratio + shift
         )
-        log_scale = self.log_scale.changed(
-            self.log_scale.weight, self.log_scale.bias + jnp.log(ratio)
-        )
-        return _LearnedPlacer(location, log_scale, self.reach, self.least)
+        # Standard deviations change with the unit: early ones know nothing but the unit.
+        return _LearnedPlacer(location, self.log_scale, self.reach, self.least)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +61,11 @@ class Learned(SupportRule):
     """Smallest scale, in units of the spread of returns over all states."""
     rate: float = 1e-3
     """Share by which an update moves the common unit of returns."""
+
+    location_floor: float = 0.1
+    """L"""
+    scale_floor: float = 0.03
+    """S"""
 
     def __post_init__(self) -> None:
         check(self.reach > 0, "reach", self.reach, "above 0")
@@ -76,6 +80,19 @@ class Learned(SupportRule):
         # Nothing is known yet: every support is the unit.
         layer = layer.changed(0 * layer.weight, layer.bias)
         return _LearnedPlacer(layer, layer, self.reach, self.least)
+
+    def losses(
+        self, support: Support, mean: Float[Array, ""], variance: Float[Array, ""], unit: Unit
+    ) -> Float[Array, ""]:
+        assert support.moments is not None
+        own, std = support.moments
+        spread = jax.lax.stop_gradient(std)
+        error = mean - own
+        location = error**2 / (2 * (spread**2 + (self.location_floor * unit.scale) ** 2))
+        # Its gradient in log std is (std^2 - v) / (std^2 + floor^2): the variance is the average v.
+        square = jax.lax.stop_gradient(error) ** 2 + variance
+        weight = (spread**2 - square) / (spread**2 + (self.scale_floor * unit.scale) ** 2)
+        return location + jnp.log(std / spread) * weight
 
     def follow(self, unit: Unit, means: Float[Array, "batch"]) -> Unit:
         # A plain average at first, then an exponential one.

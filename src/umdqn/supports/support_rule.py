@@ -55,6 +55,12 @@ class SupportRule(Part, abc.ABC):
     def build(self, features: int, actions: int, key: Key) -> Placer:
         """Return a freshly initialised placer."""
 
+    def losses(
+        self, support: Support, mean: Float[Array, ""], variance: Float[Array, ""], unit: Unit
+    ) -> Float[Array, ""]:
+        """Return what the placer minimises, from the moments of a transition's target."""
+        return jnp.float32(0)
+
     @abc.abstractmethod
     def follow(self, unit: Unit, means: Float[Array, "batch"]) -> Unit:
         """Return the unit after an update, from the means of its targets."""
