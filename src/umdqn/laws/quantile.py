@@ -141,5 +141,6 @@ class ConfinedQuantileLaw(TrainedLaw):
         return jnp.where(outside, -jnp.inf, self.law._log_pdf(z))
 
     def particles(self, fractions: Float[Array, "count"]) -> Particles:
-        found = self.law.particles(fractions)
-        return Particles(self._bounded(found.positions), found.weights, ordered=True, even=True)
+        inside = jnp.clip(self.law.table(2 * fractions - 1), -1.0, 1.0)
+        weights = jnp.full(fractions.shape, 1.0 / fractions.shape[0])
+        return Particles(self.law.support.from_unit(inside), weights, ordered=True, even=True)
