@@ -11,6 +11,8 @@ from gymnasium.utils.env_checker import check_env
 from scipy.stats import chi2, kstest
 
 import umdqn
+from umdqn.analysis import tabular
+from umdqn.analysis.accuracy import distances
 from umdqn.analysis.reports import accuracy_report
 from umdqn.cli.main import main
 from umdqn.envs import inventory, random_walk
@@ -284,6 +286,20 @@ def test_accuracy_of_a_run_on_a_table(loop, agent, tmp_path, capsys):
     means = np.asarray(run.law(mdp.observations).mean)
     gap = np.abs(means - exact.mean)[mdp.visited].mean()
     assert report["mean_error"] == pytest.approx(gap, abs=1e-5)
+
+
+def test_both_ways_to_measure_agree_on_the_grid_world(small_run):
+    """CDFs of mixtures on a fine grid, against quantiles of laws by dynamic programming."""
+    agent, learned, mdp = small_run.agent, small_run.learned[0], grid_world_mdp()
+    one = distances(agent, learned, 0.5)
+    states = np.flatnonzero(mdp.visited)
+    seen = jnp.asarray(mdp.observations[states])
+    found = jax.tree.map(np.asarray, tabular._views_program(agent)(learned, seen))
+    truth = umdqn.exact_laws(mdp, discount=0.5)
+    other = tabular._distances(agent, learned, seen, found, truth, states)
+    for field, tolerance in {"w1": 2e-3, "cramer": 2e-3, "ks": 5e-3, "mean_error": 1e-4}.items():
+        gap = np.abs(getattr(one, field) - getattr(other, field))
+        assert gap.max() < tolerance + truth.error_bound, field
 
 
 def test_a_users_mdp_trains_compiled_and_has_exact_laws(tmp_path):

@@ -173,6 +173,7 @@ def test_accuracy_report_has_its_keys(small_run):
     report = accuracy_report(small_run)
     keys = {"w1", "w1_max", "cramer", "ks", "mean_error", "w1_greedy", "optimal_actions"}
     keys |= {"std_error", "cvar_error", "crossing_rate", "w1_figure"}
+    keys |= {"normalised_w1", "truth_error", "states"}
     assert keys <= set(report)
     for seed in report["seeds"].values():
         assert set(seed) == keys | {"step"}
