@@ -50,7 +50,7 @@ def test_of_two_atoms_by_hand():
 
 
 def test_of_a_uniform_by_hand():
-    # On [0, 1] at z: int_0^z x^2 + int_z^1 (1 - x)^2 = (z^3 + (1 - z)^3) / 3; beyond 1: 1/3 + z - 1.
+    # On [0, 1]: int_0^z x^2 + int_z^1 (1 - x)^2 = (z^3 + (1 - z)^3) / 3; beyond 1: 1/3 + z - 1.
     law = Uniform(jnp.float32(0.5), jnp.float32(1.0))
     expected = [1 / 12, (0.008 + 0.512) / 3, 1 / 3, 1 / 3 + 1]
     np.testing.assert_allclose(law.crps(jnp.array([0.5, 0.2, 1.0, 2.0])), expected, atol=2e-5)

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from umdqn.analysis.calibration import BINS, LEVELS
+from umdqn.calibration.scores import BINS, LEVELS
 from umdqn.figures.style import COLOURS, panels, save_figure
 
 
