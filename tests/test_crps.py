@@ -11,6 +11,7 @@ from law_cases import CONTINUOUS, DISCRETE, SUPPORT, Compiled, represented
 from umdqn.laws.atoms import Atoms, CategoricalAtoms
 from umdqn.laws.bellman import Affine
 from umdqn.laws.closed import Dirac, GaussianMixture, Uniform, normal
+from umdqn.laws.law import Law
 
 POINTS = np.array([-7.0, -1.0, 0.2, 0.5, 0.9, 3.0, 40.0])
 
@@ -26,14 +27,22 @@ def gaussian_crps(mean: float, std: float, z: np.ndarray) -> np.ndarray:
 def test_of_a_gaussian(std):
     z = 0.5 + std * np.array([-30.0, -2.0, -0.3, 0.0, 1.0, 4.0])
     found = normal(jnp.float32(0.5), std).crps(jnp.asarray(z, jnp.float32))
-    # A position of 0.5 is known to 3e-8 in float32, which is 3e-5 of the narrowest law.
+    # A position of 0.5 is known to 3e-8 in float32, which is 3e-5 of the narrowest law's std.
     np.testing.assert_allclose(found, gaussian_crps(0.5, std, z), atol=3e-4 * std)
+
+
+def test_by_integration_of_a_gaussian():
+    """What laws without a closed form of their own do; 2e-4 standard deviations off at most."""
+    z = np.array([-30.0, -2.0, 0.0, 1.0, 4.0])
+    found = Law._crps(normal(jnp.float32(0.0), 1.0), jnp.asarray(z, jnp.float32))
+    np.testing.assert_allclose(found, gaussian_crps(0.0, 1.0, z), atol=3e-4)
 
 
 def test_of_two_narrow_gaussians_far_apart():
     """The gap holds no mass: between the modes F = 0.3, so z = 0 pays 0.3^2 + 0.7^2, each x 50."""
     law = GaussianMixture(jnp.array([0.3, 0.7]), jnp.array([-50.0, 50.0]), jnp.array([0.01, 0.01]))
     assert float(law.crps(0.0)) == pytest.approx(50 * (0.09 + 0.49), abs=0.02)
+    assert float(Law._crps(law, jnp.float32(0.0))) == pytest.approx(50 * (0.09 + 0.49), abs=0.02)
 
 
 def test_of_a_point_is_the_distance():

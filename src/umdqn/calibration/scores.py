@@ -28,6 +28,7 @@ BINS = 20
 """Bins of the histogram of transforms."""
 TOLERANCE = 1e-3
 """Precision of the comparison, relative to the root mean square of realised returns."""
+_GROUPS = 10
 
 
 def report(by_seed: dict[int, Forecasts]) -> dict[str, Any]:
@@ -55,28 +56,24 @@ def summary(found: Forecasts) -> dict[str, Any]:
     realised, missed = returns[valid], np.asarray(returns - judged.mean)
     tolerance = TOLERANCE * float(np.sqrt(np.mean(realised**2)))
     pit, points = _randomised(judged, returns, tolerance)
-    mean, error = _over_episodes(missed, valid)
-    below, below_error = _over_episodes(pit < 0.5, valid)
-    crps, crps_error = _over_episodes(np.asarray(judged.crps), valid)
+    parts = {"below_median": pit < 0.5, "bias": missed, "crps": np.asarray(judged.crps)}
+    means = {name: _over_episodes(values, valid) for name, values in parts.items()}
     reference = _half_difference(realised)
     edge = float(judged.edge[valid].mean())
     scores = {
         **_coverage(pit, valid),
         "pit": (np.histogram(pit[valid], BINS, (0.0, 1.0))[0] / valid.sum()).tolist(),
         "ks": _distance_from_uniform(pit[valid]),
-        "below_median": below,
-        "below_median_error": below_error,
-        "bias": mean,
-        "bias_error": error,
+        "groups": _groups(Judged(*(np.asarray(part)[valid] for part in judged)), realised),
+        **{name: mean for name, (mean, _) in means.items()},
+        **{f"{name}_error": error for name, (_, error) in means.items()},
         "predicted_mean": float(judged.mean[valid].mean()),
         "realised_mean": float(realised.mean()),
         "realised_std": float(realised.std()),
         "residual_std": float(np.std(missed[valid])),
         "interval_90": float((judged.high - judged.low)[valid].mean()),
-        "crps": crps,
-        "crps_error": crps_error,
         "crps_reference": reference,
-        "crps_skill": 1 - crps / reference if reference > tolerance else None,
+        "crps_skill": 1 - means["crps"][0] / reference if reference > tolerance else None,
         "tolerance": tolerance,
         "point_like": float(points[valid].mean()),
         "edge_mass": edge if np.isfinite(edge) else None,
@@ -126,6 +123,28 @@ def _effective(valid: np.ndarray) -> float:
     """Return how many episodes of equal length would tell as much (Kish's sample size)."""
     counts = valid.sum(axis=1).astype(np.float64)
     return float(counts.sum() ** 2 / np.sum(counts**2))
+
+
+def _groups(judged: Judged, realised: np.ndarray) -> list[dict[str, float]]:
+    """Sort returns by predicted mean into groups of equal size; describe laws and returns of each.
+
+    Intervals are the mean central 90% interval of the laws, and the central 90% of the returns.
+    """
+    order = np.argsort(np.asarray(judged.mean), kind="stable")
+    found = []
+    for rows in np.array_split(order, min(_GROUPS, len(order))):
+        low, high = np.quantile(realised[rows], [0.05, 0.95])
+        found.append(
+            {
+                "predicted": float(judged.mean[rows].mean()),
+                "predicted_low": float(judged.low[rows].mean()),
+                "predicted_high": float(judged.high[rows].mean()),
+                "realised": float(realised[rows].mean()),
+                "realised_low": float(low),
+                "realised_high": float(high),
+            }
+        )
+    return found
 
 
 def _distance_from_uniform(pit: np.ndarray) -> float:

@@ -21,6 +21,8 @@ _DETERMINISTIC = 0.01
 # Intervals wider than this share of the returns' size are too wide for returns that are known.
 _WIDE = 0.1
 _EDGE_MASS = 0.05
+# Where all states have the same law, sampling makes the skill of the right one a little negative.
+_UNSKILLED = 0.05
 # Weights of the forecast beyond a time limit that are worth a remark, and that hide errors.
 _CUT, _MOSTLY_CUT = 0.1, 0.5
 # Width of a Gaussian's 90% interval in standard deviations.
@@ -121,8 +123,8 @@ def _no_fault(scores: dict[str, Any]) -> str:
 
 def _remarks(scores: dict[str, Any]) -> str:
     text, skill, edge = "", scores["crps_skill"], scores["edge_mass"]
-    if skill is not None and skill <= 0:
-        text += f"; no better than one law for all states (CRPS skill {skill:.2f})"
+    if skill is not None and skill < -_UNSKILLED:
+        text += f"; worse than one law for all states (CRPS skill {skill:.2f})"
     if edge is not None and edge > _EDGE_MASS:
         text += f"; {_percent(edge)} of the mass sits at an edge of the support"
     weight = scores["cut_weight"]
