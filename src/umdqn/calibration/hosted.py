@@ -18,7 +18,7 @@ from umdqn.loops.compilation import kept_programs
 from umdqn.loops.host_episodes import HostEpisode, play_hosted
 from umdqn.specs import Key
 
-_BATCH = 256
+_BATCH = 64
 
 Judge = Callable[[Any, Any, Any], Judged]
 """Judges returns, given batches of observations, actions and returns."""
