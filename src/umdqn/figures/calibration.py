@@ -92,14 +92,14 @@ def _draw_groups(right: Axes, report: dict[str, Any]) -> None:
             fmt="o",
             markersize=4,
             color=colour,
-            label=f"{label}: mean, central 90%",
+            label=label,
         )
     low, high = right.get_ylim()
     missing = max(_NARROWEST * max(abs(low), abs(high)) - (high - low), 0.0)
     low, high = low - missing / 2, high + missing / 2
     # Room for the legend.
-    right.set_ylim(low, high + 0.2 * (high - low))
+    right.set_ylim(low, high + 0.12 * (high - low))
     right.set(xlabel="tenth of steps, from worst to best prediction", ylabel="return")
-    right.set(title="Laws and returns")
+    right.set(title="Laws and returns: mean and central 90%")
     right.set_xticks(places)
     right.legend(frameon=False, fontsize=9, loc="upper left", ncols=2)
