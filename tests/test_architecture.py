@@ -22,6 +22,7 @@ FLOW = (
     "optimisers",
     "agents",
     "loops",
+    "calibration",
     "runs",
     "sweeps",
     "analysis",

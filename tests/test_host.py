@@ -1,5 +1,7 @@
 """The host loop: contracts of environments, memories, and episodes that never mix."""
 
+from itertools import islice
+
 import gymnasium
 import jax
 import numpy as np
@@ -7,12 +9,14 @@ import pytest
 from gymnasium import spaces
 
 import umdqn
-from umdqn.analysis.pits import hosted_pits
+from umdqn.calibration.forecasts import Judged
+from umdqn.calibration.hosted import collect
 from umdqn.envs.catalogue import find, named
 from umdqn.envs.hosted import EnvironmentFault, GymnasiumEnvs, spec_of
 from umdqn.errors import Notice, UmdqnError
 from umdqn.loops.evaluation import evaluate_hosted
 from umdqn.loops.host import HostLoop
+from umdqn.loops.host_episodes import play_hosted
 from umdqn.loops.host_training import HostTraining
 from umdqn.replay.uniform import Uniform
 from umdqn.runs import trainer
@@ -265,24 +269,33 @@ def test_rewards_that_random_steps_do_not_find_leave_the_domain_to_the_user():
         configure(named(Maze))
 
 
-def test_hosted_transforms_are_those_of_the_returns():
-    """Rewards 1 to 7, every other episode cut at 7: steps whose return the cut may change go."""
+def test_hosted_forecasts_are_those_of_the_returns():
+    """Rewards 1 to 7, every other episode cut at 7 and completed."""
     envs = GymnasiumEnvs(Counting, spec_of(Counting(), "counting"))
-    pits, cut = hosted_pits(
+    played = play_hosted(envs, lambda seen: np.zeros(len(seen), np.int64), 0, 1_000)
+    found = collect(
         envs,
-        lambda seen: np.zeros(len(seen), np.int64),
-        lambda seen, actions, z: z / 100 + seen[:, 1],
-        0.1,
-        5,
-        0,
-        1_000,
+        islice(played, 4),
+        lambda seen, actions, z: Judged(*([z / 100 + seen[:, 1]] * 6)),
+        lambda seen, number: 10 * float(seen[0]) + number + float(seen[1]),
+        0.5,
+        True,
     )
-    # 0.1^3 is negligible, so that four of seven steps count.
-    assert cut == 7
-    assert pits.valid.all()
-    returns = [sum(0.1**k * (t + 1 + k) for k in range(7 - t)) for t in range(4)]
-    expected = [value / 100 + t for t, value in enumerate(returns)]
-    np.testing.assert_allclose(pits.values, np.tile(expected, (5, 1)), rtol=1e-6)
+    # 0.5^2 is the most that the completion may weigh, so that six of seven steps count.
+    assert found.valid.shape == (4, 6)
+    assert found.valid.all()
+    for episode in range(4):
+        # In episodes 1 and 3 the last observation is the episode's number and 7.
+        rest = 10 * episode + episode + 7 if episode % 2 else 0
+        returns = [
+            sum(0.5**k * (t + 1 + k) for k in range(7 - t)) + 0.5 ** (7 - t) * rest
+            for t in range(6)
+        ]
+        np.testing.assert_allclose(found.realised[episode], returns, rtol=1e-6)
+        expected = [value / 100 + t for t, value in enumerate(returns)]
+        np.testing.assert_allclose(found.judged.pit[episode], expected, rtol=1e-6)
+        weight = [0.5 ** (7 - t) * (episode % 2) for t in range(6)]
+        np.testing.assert_allclose(found.weight[episode], weight)
 
 
 def test_host_runs_repeat_bit_for_bit(tmp_path, monkeypatch):

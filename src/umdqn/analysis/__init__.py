@@ -1,1 +1,1 @@
-"""Analysis: numbers from runs. Exact and Monte Carlo laws, accuracy, calibration, statistics."""
+"""Analysis: numbers from runs. Exact and Monte Carlo laws, accuracy, statistics."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -45,6 +44,9 @@ def _add_calibrate(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> No
     _add_json(parser)
     parser.add_argument("--episodes", default="1000", help="episodes per seed (default 1000)")
     parser.add_argument("--out", type=Path, help="picture to write")
+    parser.add_argument(
+        "--save", action="store_true", help="keep the verdict in the run's directory"
+    )
 
 
 def _add_watch(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
@@ -104,27 +106,22 @@ def watch(options: argparse.Namespace) -> None:
 
 def calibrate(options: argparse.Namespace) -> None:
     """Compare laws with realised returns."""
-    from umdqn.analysis.calibration import calibration_report
     from umdqn.figures.calibration import draw_calibration
     from umdqn.runs.values import read_number
 
     run = _loaded(options)
-    report = calibration_report(run, read_number("episodes", int, options.episodes))
+    report = run.calibration(read_number("episodes", int, options.episodes))
     if options.out:
         title = f"{run.config.label} on {run.config.env}, {run.age}"
         draw_calibration(report, title, options.out)
-    if report["cut_weight"] > 0.01:
-        print(
-            f"note: what the time limit cuts off returns weighs {report['cut_weight']:.0%}; laws "
-            "without a limit will look shifted",
-            file=sys.stderr,
-        )
+    saved = [run.save_trust()] if options.save else []
     if options.json:
         print(json.dumps(report))
         return
     print_calibration(report)
-    if options.out:
-        print(options.out)
+    for path in [*saved, *([options.out] if options.out else [])]:
+        print(path)
+    print(f"verdict: {report['verdict']}")
 
 
 COMMANDS = (

@@ -6,6 +6,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from umdqn.calibration.verdicts import compared
+
 
 def print_report(report: dict[str, Any], as_json: bool) -> None:
     """Print one line for all seeds together, then one per seed."""
@@ -35,19 +37,22 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_calibration(report: dict[str, Any]) -> None:
-    """Print coverage of central intervals with two standard errors: all seeds, then each."""
-    levels = list(report["coverage"])
+    """Print the scores of laws with two standard errors: all seeds, then each; what they are of."""
+    parts = [("all", report), *report["seeds"].items()]
     rows = [
         (
             name,
             *(
                 f"{part['coverage'][level]:.3f} +- {2 * part['coverage_error'][level]:.3f}"
-                for level in levels
+                for level in part["coverage"]
             ),
+            f"{part['bias']:.3g} +- {2 * part['bias_error']:.1g}",
+            f"{part['crps']:.3g}",
+            "-" if part["crps_skill"] is None else f"{part['crps_skill']:.3f}",
             f"{part['ks']:.3f}",
-            str(part["returns"]),
         )
-        for name, part in [("all", report), *report["seeds"].items()]
+        for name, part in parts
     ]
-    header = ("seed", *(f"within {float(level):.0%}" for level in levels), "KS", "returns")
-    print_table(header, rows)
+    within = (f"within {float(level):.0%}" for level in report["coverage"])
+    print_table(("seed", *within, "bias", "CRPS", "skill", "KS"), rows)
+    print(compared(report))

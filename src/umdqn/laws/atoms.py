@@ -66,6 +66,12 @@ class DiscreteLaw(TrainedLaw):
         taken = jnp.clip(alpha - (reached - weights), 0.0, weights)
         return jnp.sum(taken * positions) / jnp.sum(taken)
 
+    def _crps(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+        """`E|Z - z| - E|Z - Z'| / 2`, exact; the second part is `int F (1 - F)`."""
+        positions, weights, reached = self._sorted()
+        spread = jnp.sum(jnp.diff(positions) * reached[:-1] * (1 - reached[:-1]))
+        return product(jnp.abs(z[..., None] - positions), weights) - spread
+
     def _bars(self) -> tuple[Float[Array, "atoms"], Float[Array, "atoms"], Float[Array, "atoms"]]:
         """Lower ends, upper ends and masses of the histogram, from left to right."""
         positions, weights, _ = self._sorted()
@@ -104,6 +110,13 @@ class CategoricalAtoms(DiscreteLaw):
     positions: Float[Array, "*laws atoms"]
     weights: Float[Array, "*laws atoms"]
     log_masses: Float[Array, "*laws atoms"]
+
+    @property
+    def edge_mass(self) -> Float[Array, "*laws"]:
+        """Masses of the outermost atoms, with those in the outermost hundredths of the support."""
+        return self._each(
+            lambda law: law._mass_at_edges(law.positions[0], law.positions[-1])  # type: ignore[attr-defined]
+        )
 
     def particles(self, fractions: Float[Array, "count"]) -> Particles:
         return Particles(self.positions, self.weights, ordered=True)

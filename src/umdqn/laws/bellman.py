@@ -54,6 +54,11 @@ class Affine(TrainedLaw):
     def _cvar(self, alpha: float) -> Float[Array, ""]:
         return self.shift + self.scale * self.law._cvar(alpha)
 
+    def _crps(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+        unscaled, point = self._unscaled(z)
+        scored = self.scale * self.law._crps(unscaled)
+        return jnp.where(point, jnp.abs(z - self.shift), scored)
+
     def particles(self, fractions: Float[Array, "count"]) -> Particles:
         if isinstance(self.law, TrainedLaw):
             return self.law.particles(fractions).affine(self.shift, self.scale)
@@ -96,6 +101,9 @@ class Either(Law):
 
     def _cvar(self, alpha: float) -> Float[Array, ""]:
         return jnp.where(self.condition, self.first._cvar(alpha), self.second._cvar(alpha))
+
+    def _crps(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+        return jnp.where(self.condition, self.first._crps(z), self.second._crps(z))
 
 
 def bellman(

@@ -44,6 +44,19 @@ class GaussianMixture(Law):
     def _variance(self) -> Float[Array, ""]:
         return product(self.stds**2 + (self.means - self.mean) ** 2, self.weights)
 
+    def _crps(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+        """`E|Z - z| - E|Z - Z'| / 2`: differences of Gaussians are Gaussian."""
+        off = product(_mean_size(z[..., None] - self.means, self.stds), self.weights)
+        stds = jnp.sqrt(self.stds[:, None] ** 2 + self.stds**2)
+        spread = product(_mean_size(self.means[:, None] - self.means, stds), self.weights)
+        return off - product(spread, self.weights) / 2
+
+
+def _mean_size(mean: Float[Array, "..."], std: Float[Array, "..."]) -> Float[Array, "..."]:
+    """`E|X|` of a Gaussian."""
+    y = mean / std
+    return mean * (2 * ndtr(y) - 1) + std * jnp.sqrt(2 / jnp.pi) * jnp.exp(-(y**2) / 2)
+
 
 class Uniform(Law):
     """The uniform law of a width around a centre: a CDF with a large constant slope."""

@@ -136,6 +136,11 @@ class FlowLaw(TrainedLaw):
     def _quantile(self, tau: Float[Array, "*points"]) -> Float[Array, "*points"]:
         return self.support.from_unit(self.table.inverse(self.link.quantile(tau)))
 
+    @property
+    def edge_mass(self) -> Float[Array, "*laws"]:
+        """Mass at or beyond the bounds of the support, its outermost hundredths included."""
+        return self._each(lambda law: law._mass_at_edges(law.support.low, law.support.high))  # type: ignore[attr-defined]
+
     def claims(
         self, fractions: Float[Array, "count"]
     ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:

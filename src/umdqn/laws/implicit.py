@@ -75,6 +75,9 @@ class ImplicitLaw(TrainedLaw):
     def _cvar(self, alpha: float) -> Float[Array, ""]:
         return self.settled()._cvar(alpha)
 
+    def _crps(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+        return self.settled()._crps(z)
+
     def claims(
         self, fractions: Float[Array, "count"]
     ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:

@@ -20,6 +20,12 @@ from umdqn.specs import Key
 # Views without a closed form integrate the CDF between these two quantiles.
 _TAIL = 1e-6
 _INTEGRATION_CELLS = 4096
+# A CRPS is integrated between these quantiles: 256 cells of equal mass, finer ones in the tails.
+_MIDDLE = (np.arange(256) + 0.5) / 256
+_TAILS = np.geomspace(_TAIL, _MIDDLE[0], 9)[:-1]
+_SCORED = np.concatenate([_TAILS, _MIDDLE, 1 - _TAILS[::-1]])
+# Mass within this share of the support's width from a bound counts as mass at its edge.
+_EDGE = 0.01
 
 T = TypeVar("T")
 
@@ -88,6 +94,22 @@ class Law(eqx.Module):
             check(0 < alpha <= 1, "alpha", alpha, "above 0, at most 1")
         return self._each(lambda law: law._cvar(alpha))
 
+    def crps(self, z: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
+        """Continuous ranked probability score of the law if z happens: smaller is better.
+
+        `int (F(x) - 1[x >= z])^2 dx`, in units of returns; of a point it is the distance to z
+        (Gneiting and Raftery, "Strictly proper scoring rules", 2007).
+        """
+        return self._each(lambda law: law._crps(jnp.asarray(z)))
+
+    @property
+    def edge_mass(self) -> Float[Array, "*laws"] | None:
+        """Mass at or beyond the bounds of the support, its outermost hundredths included.
+
+        None if the law has no bounds. Mass there was probably held up on its way further out.
+        """
+        return None
+
     def sample(self, key: Key, count: int) -> Float[Array, "*laws count"]:
         """Draw independent returns by the inverse transform."""
         if not self.shape:
@@ -122,6 +144,23 @@ class Law(eqx.Module):
     def _cvar(self, alpha: float) -> Float[Array, ""]:
         z = self._grid(min(alpha, 1 - _TAIL))
         return z[-1] - jnp.trapezoid(self._cdf(z), z) / alpha
+
+    def _crps(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
+        """Integrate over cells between quantiles, with the CDF in the middle of each.
+
+        Cells are narrow where the mass is, and the CDF of a gap between masses is exact.
+        """
+        ends = self._quantile(jnp.asarray(_SCORED, jnp.float32))
+        low, high = ends[:-1], ends[1:]
+        cdf = self._cdf((low + high) / 2)
+        split = jnp.clip(z[..., None], low, high)
+        inside = (split - low) * cdf**2 + (high - split) * (1 - cdf) ** 2
+        return jnp.sum(inside, axis=-1) + jnp.abs(z - jnp.clip(z, ends[0], ends[-1]))
+
+    def _mass_at_edges(self, low: Float[Array, ""], high: Float[Array, ""]) -> Float[Array, ""]:
+        near = _EDGE * (high - low)
+        below, inside = self._cdf(jnp.stack([low + near, high - near]))
+        return below + 1 - inside
 
     def _grid(self, top: float) -> Float[Array, "points"]:
         low, high = self._quantile(jnp.asarray([_TAIL, top]))

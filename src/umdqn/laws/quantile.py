@@ -92,6 +92,11 @@ class QuantileLaw(TrainedLaw):
         below, above = jnp.maximum(low - z, 0.0), jnp.maximum(z - high, 0.0)
         return jnp.clip(fraction, 0.0, 1.0), below / self._reach, above / self._reach
 
+    @property
+    def edge_mass(self) -> Float[Array, "*laws"]:
+        """Mass at or beyond the bounds of the support, its outermost hundredths included."""
+        return self._each(lambda law: law._mass_at_edges(law.support.low, law.support.high))  # type: ignore[attr-defined]
+
     def claims(
         self, fractions: Float[Array, "count"]
     ) -> tuple[Float[Array, "n"], Float[Array, "n"]]:

@@ -68,7 +68,7 @@ def bootstrap_discount(step: Any, discount: float, truncation_terminates: bool) 
 
 
 class Trajectory(NamedTuple):
-    """Whole episodes, padded to the time limit."""
+    """A whole episode, padded to the time limit."""
 
     observations: Shaped[Array, "steps ..."]
     """What was seen before each step."""
@@ -77,26 +77,31 @@ class Trajectory(NamedTuple):
     """0 after the end."""
     running: Bool[Array, "steps"]
     """Whether the episode had not ended before the step."""
+    cut: Bool[Array, ""]
+    """Whether the time limit ended the episode, not the environment."""
+    final: Shaped[Array, "..."]
+    """What was seen after the time limit; means nothing if the episode was not cut."""
 
 
-def trajectory(env: Environment, act: Act, key: Key, limit: int | None = None) -> Trajectory:
-    """Play one episode of at most `limit` steps, by default the time limit."""
+def trajectory(env: Environment, act: Act, key: Key) -> Trajectory:
+    """Play one episode to its end or its time limit."""
     reset_key, run_key = jax.random.split(key)
 
     def step(
         carry: tuple[Episode, Bool[Array, ""]], elapsed: Int[Array, ""]
-    ) -> tuple[tuple[Episode, Bool[Array, ""]], Trajectory]:
+    ) -> tuple[tuple[Episode, Bool[Array, ""]], tuple[Array, ...]]:
         episode, running = carry
         observation = env.observe(episode.env)
         action = act(observation, elapsed)
         episode, found = advance(env, episode, action, jax.random.fold_in(run_key, elapsed))
         reward = jnp.where(running, found.reward, 0.0)
-        seen = Trajectory(observation, action, reward, running)
-        return (episode, running & ~found.last), seen
+        return (episode, running & ~found.terminated), (observation, action, reward, running)
 
     start = (begin(env, reset_key), jnp.bool_(True))
-    steps = jnp.arange(env.time_limit if limit is None else limit)
-    return jax.lax.scan(step, start, steps)[1]
+    (episode, cut), played = jax.lax.scan(step, start, jnp.arange(env.time_limit))
+    observations, actions, rewards, running = played
+    final = env.observe(episode.env)
+    return Trajectory(observations, actions, rewards, running, cut, final)
 
 
 def play_returns(

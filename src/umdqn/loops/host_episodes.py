@@ -19,6 +19,10 @@ class HostEpisode(NamedTuple):
     rewards: list[float]
     terminated: bool
     """Whether the environment ended it; else it was truncated or given up."""
+    truncated: bool
+    """Whether its time limit ended it."""
+    final: np.ndarray
+    """What was seen after the last step."""
 
 
 def play_hosted(
@@ -50,4 +54,5 @@ def play_hosted(
                 break
         if not ended:
             observation = env.restart(0)[None]
-        yield HostEpisode(seen, chosen, rewards, bool(step.terminated[0]))
+        ends = (bool(step.terminated[0]), bool(step.truncated[0]))
+        yield HostEpisode(seen, chosen, rewards, *ends, step.observation[0])

@@ -8,6 +8,8 @@ import jax
 import numpy as np
 
 from umdqn.agents.agent import Agent, Learned
+from umdqn.calibration.forecasts import Forecasts, forecast_program
+from umdqn.calibration.hosted import forecast_hosted
 from umdqn.envs.catalogue import find
 from umdqn.envs.entry import Entry
 from umdqn.errors import UmdqnError, check
@@ -23,6 +25,8 @@ from umdqn.specs import EnvSpec
 
 # Copies of an environment that evaluation steps together.
 _COPIES = 10
+# Separates the randomness of calibration from that of training and evaluation.
+_CALIBRATION_STREAM = 2**31 - 2
 
 
 def environment(config: Config) -> Entry:
@@ -118,6 +122,32 @@ def evaluate(
             episodes,
             epsilon,
             config.evaluation.limit if entry.spec.time_limit is None else None,
+        )
+    finally:
+        env.close()
+
+
+def forecast(config: Config, agent: Agent, learned: Learned, seed: int, episodes: int) -> Forecasts:
+    """Return what one seed's laws said along episodes of its policy, and what was realised."""
+    entry, completes = environment(config), not config.truncation_terminates
+    if is_compiled(config):
+        assert entry.compiled is not None
+        key = jax.random.fold_in(jax.random.key(seed), _CALIBRATION_STREAM)
+        play = forecast_program(agent, entry.compiled, config.discount, completes, episodes)
+        return jax.tree.map(np.asarray, play(learned, key))
+    _check_same(entry.spec, agent.spec)
+    env = entry.hosted(1)
+    words = np.random.SeedSequence([seed, _CALIBRATION_STREAM]).generate_state(1)
+    try:
+        return forecast_hosted(
+            env,
+            agent,
+            learned,
+            config.discount,
+            completes,
+            episodes,
+            int(words[0]),
+            config.evaluation.limit,
         )
     finally:
         env.close()

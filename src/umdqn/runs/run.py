@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -13,12 +14,15 @@ import numpy as np
 from jaxtyping import Array, Shaped
 
 from umdqn.agents.agent import Agent, Learned
-from umdqn.errors import check, check_count
+from umdqn.calibration.scores import report
+from umdqn.calibration.trust import Trust
+from umdqn.errors import UmdqnError, check, check_count, notice
 from umdqn.laws.law import Law
 from umdqn.loops.compilation import kept_programs
 from umdqn.loops.evaluation import Returns
-from umdqn.runs.build import build_agent, evaluate
+from umdqn.runs.build import build_agent, evaluate, forecast
 from umdqn.runs.directory import RunDirectory
+from umdqn.runs.files import read_sealed, write_sealed
 from umdqn.runs.policy import Policy, batched
 
 Checkpoint = int | Literal["last", "best"]
@@ -69,11 +73,14 @@ class Run:
             seed: jax.tree.map(jnp.asarray, state) for seed, state in states.items()
         }
         """What each seed has learned: parameters and support."""
+        self._reports: dict[int, dict[str, Any]] = {}
 
     def __repr__(self) -> str:
         config = self.config
         seeds = f"{config.seeds} seed" + "s" * (config.seeds > 1)
-        return f"Run({str(self.path)!r}: {config.label} on {config.env}, {seeds}, {self.age})"
+        trust = f"; laws: {self.trust}" if self.trust else ""
+        named = f"{config.label} on {config.env}, {seeds}, {self.age}"
+        return f"Run({str(self.path)!r}: {named}{trust})"
 
     @property
     def path(self) -> Path:
@@ -140,6 +147,63 @@ class Run:
             seed: evaluate(self.config, self.agent, learned, seed, self._evaluation, episodes)
             for seed, learned in self.learned.items()
         }
+
+    def calibration(self, episodes: int = 1_000) -> dict[str, Any]:
+        """Compare laws with the returns of new episodes: all seeds together, and per seed.
+
+        The report is kept in memory, and `trust` tells its verdict from then on.
+        """
+        check_count("episodes", episodes, least=2)
+        if self.agent.representation.gives == {"mean"}:
+            label = self.config.label
+            raise UmdqnError(f"{label} learns expectations: there are no laws to calibrate")
+        if episodes not in self._reports:
+            found = {
+                seed: forecast(self.config, self.agent, learned, seed, episodes)
+                for seed, learned in self.learned.items()
+            }
+            scores = report(found)
+            seeds = self.with_steps(scores.pop("seeds"))
+            self._reports[episodes] = {**scores, "step": self.step, "seeds": seeds}
+        return self._reports[episodes]
+
+    @property
+    def trust(self) -> Trust | None:
+        """What calibration of this checkpoint found, now or saved earlier; None if never done."""
+        if self._reports:
+            return Trust.of(self._reports[max(self._reports)])
+        return self._saved_trust
+
+    @cached_property
+    def _saved_trust(self) -> Trust | None:
+        if not self._calibration_path.exists():
+            return None
+        try:
+            data = read_sealed(self._calibration_path)
+            same = data["steps"] == self._steps_by_name
+            return Trust(**data["trust"]) if same else None
+        except (UmdqnError, KeyError, TypeError) as error:
+            notice(f"ignoring a saved calibration: {error}")
+            return None
+
+    def save_trust(self) -> Path:
+        """Write what calibration found into the run's directory, for all who load this checkpoint.
+
+        A calibration that was saved earlier is replaced.
+        """
+        if not self._reports:
+            raise UmdqnError("nothing to save: call calibration() first")
+        trust = dataclasses.asdict(Trust.of(self._reports[max(self._reports)]))
+        write_sealed(self._calibration_path, {"steps": self._steps_by_name, "trust": trust})
+        return self._calibration_path
+
+    @property
+    def _calibration_path(self) -> Path:
+        return self.path / "calibration.json"
+
+    @property
+    def _steps_by_name(self) -> dict[str, int]:
+        return {str(seed): step for seed, step in self.steps.items()}
 
 
 def load(path: str | Path, checkpoint: Checkpoint = "last") -> Run:

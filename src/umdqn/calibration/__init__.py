@@ -1,0 +1,1 @@
+"""Calibration: compares laws with realised returns, without knowing the exact laws."""
