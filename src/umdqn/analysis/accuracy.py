@@ -85,8 +85,8 @@ def _range(agent: Agent, discount: float) -> tuple[float, float]:
     """Return the ends of the grid on which CDFs are compared."""
     # One reward of at most 1, plus six standard deviations of the noise of all steps.
     bound = 1.0 + 6 * grid.REWARD_STD / (1 - discount**2) ** 0.5
-    low = min(agent.domain.low, -bound) - _GRID_MARGIN
-    return low, max(agent.domain.high, bound) + _GRID_MARGIN
+    ends = (-bound, bound) if agent.domain is None else (agent.domain.low, agent.domain.high)
+    return min(ends[0], -bound) - _GRID_MARGIN, max(ends[1], bound) + _GRID_MARGIN
 
 
 def crossing_rate(agent: Agent, learned: Learned, observations: np.ndarray) -> float:

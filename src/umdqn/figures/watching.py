@@ -25,7 +25,12 @@ from umdqn.runs.run import Run
 from umdqn.specs import AnyArray
 
 SUFFIXES = (".gif", ".webp")
-_POINTS = 201
+_POINTS = 401
+# The range of a picture holds all but this share of mass on either side of every law, and a margin.
+_TAIL = 0.005
+_MARGIN = 0.1
+# Relative to where laws lie, the narrowest range that is drawn.
+_NARROWEST = 1e-3
 _MOST_FRAMES = 150
 _FRAMES_PER_SECOND = 12
 
@@ -35,26 +40,21 @@ class Scene(NamedTuple):
 
     number: int
     picture: np.ndarray | None
-    densities: np.ndarray
-    """Of all actions, on a grid over the domain."""
-    scores: np.ndarray
-    """What the greedy choice compares."""
+    observation: np.ndarray
 
 
 class Camera:
     """Records scenes of an episode, fewer per step the longer it is; always the last one."""
 
-    def __init__(self, env: HostEnv, agent: Agent, learned: Learned):
-        self._env, self._agent, self._learned = env, agent, learned
+    def __init__(self, env: HostEnv):
+        self._env = env
         self._count, self._every = 0, 1
         self._kept: list[Scene] = []
         self._last: Scene | None = None
 
     def record(self, observation: np.ndarray) -> None:
         """Record the scene before a step."""
-        densities, scores = _views_program(self._agent)(self._learned, observation)
-        picture = self._env.render()
-        self._last = Scene(self._count, picture, np.asarray(densities), np.asarray(scores))
+        self._last = Scene(self._count, self._env.render(), np.array(observation))
         if self._count % self._every == 0:
             self._kept.append(self._last)
         if len(self._kept) > _MOST_FRAMES:
@@ -81,7 +81,7 @@ def watch(run: Run, out: Path, seed: int | None = None, steps: int = 1_000) -> i
         os.environ.setdefault(driver, "dummy")
     policy, first = run.policy(seed), run.spec.first_action
     env = environment(run.config).drawn()
-    camera = Camera(env, run.agent, policy.learned)
+    camera = Camera(env)
     try:
         episodes = play_hosted(
             env, lambda seen: policy.predict(seen)[0] - first, policy.seed, steps, camera.record
@@ -92,7 +92,8 @@ def watch(run: Run, out: Path, seed: int | None = None, steps: int = 1_000) -> i
     scenes = camera.scenes
     if scenes[0].picture is None:
         raise UmdqnError(f"environment {run.config.env!r} draws no pictures (rgb_array)")
-    _write(run, scenes, episode.actions, _totals(episode.rewards), out)
+    laws = _laws(run.agent, policy.learned, scenes)
+    _write(run, scenes, laws, episode.actions, _totals(episode.rewards), out)
     return len(episode.rewards)
 
 
@@ -103,48 +104,80 @@ def _totals(rewards: list[float]) -> np.ndarray:
     return totals[:-1]
 
 
-@kept_programs
-def _views_program(agent: Agent) -> Callable[..., tuple[Array, Array]]:
-    """Compile densities [actions, points] and scores [actions] of one observation."""
+class Laws(NamedTuple):
+    """The laws of all actions in every scene."""
 
-    def views(learned: Learned, observation: Shaped[AnyArray, "..."]) -> tuple[Array, Array]:
+    z: np.ndarray
+    densities: np.ndarray
+    """[scenes, actions, points]."""
+    scores: np.ndarray
+    """What the greedy choice compares: [scenes, actions]."""
+
+
+def _laws(agent: Agent, learned: Learned, scenes: list[Scene]) -> Laws:
+    """Return densities on one grid, which holds nearly all mass of all scenes."""
+    ends_of, views_of = _programs(agent)
+    seen = [scene.observation for scene in scenes]
+    ends = np.array([ends_of(learned, each) for each in seen])
+    low, high = float(ends[:, 0].min()), float(ends[:, 1].max())
+    margin = _MARGIN * max(high - low, _NARROWEST * max(abs(low), abs(high)), 1e-6)
+    z = np.linspace(low - margin, high + margin, _POINTS)
+    densities, scores = zip(*(views_of(learned, each, z) for each in seen), strict=True)
+    return Laws(z, np.array(densities), np.array(scores))
+
+
+@kept_programs
+def _programs(agent: Agent) -> tuple[Callable[..., Array], Callable[..., tuple[Array, Array]]]:
+    """Compile the range of an observation's laws, and their densities and scores on a grid."""
+
+    def ends(learned: Learned, observation: Shaped[AnyArray, "..."]) -> Array:
         laws = agent.laws(learned, jnp.asarray(observation))
-        z = jnp.linspace(agent.domain.low, agent.domain.high, _POINTS)
+        quantiles = laws.quantile(jnp.asarray([_TAIL, 1 - _TAIL]))
+        return jnp.stack([jnp.min(quantiles), jnp.max(quantiles)])
+
+    def views(
+        learned: Learned, observation: Shaped[AnyArray, "..."], z: Array
+    ) -> tuple[Array, Array]:
+        laws = agent.laws(learned, jnp.asarray(observation))
         # Differences of a continuous CDF: a density for every law, also for those made of atoms.
         densities = jnp.gradient(laws.spread_cdf(z), z[1] - z[0], axis=-1)
         return jnp.asarray(densities), agent.scores(laws)
 
-    return jax.jit(views)
+    return jax.jit(ends), jax.jit(views)
 
 
 def _write(
-    run: Run, scenes: list[Scene], actions: list[int], totals: np.ndarray, out: Path
+    run: Run,
+    scenes: list[Scene],
+    laws: Laws,
+    actions: list[int],
+    totals: np.ndarray,
+    out: Path,
 ) -> None:
     figure, ((left, right),) = panels(1, 2, (9, 4))
-    highest = float(np.quantile([scene.densities.max() for scene in scenes], 0.95))
+    highest = float(np.quantile(laws.densities.max(axis=(1, 2)), 0.95))
     writer = PillowWriter(fps=_FRAMES_PER_SECOND)
     with whole_picture(out) as partial, writer.saving(figure, str(partial), dpi=80):
-        for scene in scenes:
+        for index, scene in enumerate(scenes):
             left.clear()
             left.imshow(scene.picture)
             left.set_axis_off()
             left.set_title(f"return so far {totals[scene.number]:g}")
-            _draw_laws(right, run, scene, actions[scene.number])
+            taken = actions[scene.number]
+            _draw_laws(right, run, Laws(laws.z, laws.densities[index], laws.scores[index]), taken)
             right.set_ylim(0, max(highest, 1e-6) * 1.1)
             writer.grab_frame()
 
 
-def _draw_laws(axis: Axes, run: Run, scene: Scene, taken: int) -> None:
+def _draw_laws(axis: Axes, run: Run, laws: Laws, taken: int) -> None:
     """Draw the density of every action; a dotted line where its score is."""
-    domain = run.config.domain
-    z = np.linspace(domain.low, domain.high, _POINTS)
     axis.clear()
     for action, name in enumerate(run.spec.action_names):
         colour = COLOURS[action % len(COLOURS)]
         label = f"{name} (taken)" if action == taken else name
         width = 2.2 if action == taken else 1.1
-        axis.plot(z, scene.densities[action], color=colour, linewidth=width, label=label)
-        axis.axvline(scene.scores[action], color=colour, linestyle=":", linewidth=1)
-    axis.set(xlabel=RETURN, ylabel="density", xlim=(domain.low, domain.high))
+        axis.plot(laws.z, laws.densities[action], color=colour, linewidth=width, label=label)
+        axis.axvline(laws.scores[action], color=colour, linestyle=":", linewidth=1)
+    axis.set(xlabel=RETURN, ylabel="density", xlim=(laws.z[0], laws.z[-1]))
     axis.legend(loc="upper left", frameon=False, fontsize=8)
     axis.grid(alpha=0.25)

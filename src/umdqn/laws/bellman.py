@@ -65,7 +65,6 @@ class Affine(TrainedLaw):
         weights = jnp.full(fractions.shape, 1.0 / fractions.shape[0])
         return Particles(self._quantile(fractions), weights, ordered=True, even=True)
 
-
     def cells(self, fractions: Float[Array, "count"]) -> Particles:
         if isinstance(self.law, TrainedLaw):
             return self.law.cells(fractions).affine(self.shift, self.scale)

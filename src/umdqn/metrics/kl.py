@@ -70,7 +70,6 @@ class _Densities(Comparison):
         ends = (_log_masses_outside(law, support) for law in (prediction, target))
         return within + jnp.sum(_relative_entropy(*ends))
 
-
     def _averages(self, support: Support) -> bool:
         return support.open and self.metric.direction == "forward"
 
@@ -85,7 +84,7 @@ class _Densities(Comparison):
         assert isinstance(target, TrainedLaw)
         particles = target.cells(points)
         count = particles.positions.shape[0]
-        smoothing = (jnp.resize(points * count % 1, count) - 0.5) * support.width / count
+        smoothing = (jnp.resize(points * count % 1, (count,)) - 0.5) * support.width / count
         z = jnp.clip(particles.positions + smoothing, support.low, support.high)
         log_q = prediction.log_pdf(z) + jnp.log(support.unit)
         return -jnp.sum(particles.weights * log_q)

@@ -112,9 +112,7 @@ def _moments(
     return mean, jnp.sum(weights * (positions - mean[..., None]) ** 2, axis=-1)
 
 
-def _even(
-    outputs: Float[Array, "actions count"], support: Support, ordered: bool
-) -> QuantileAtoms:
+def _even(outputs: Float[Array, "actions count"], support: Support, ordered: bool) -> QuantileAtoms:
     """Atoms of equal weight at the middle fractions of equal cells."""
     count = outputs.shape[-1]
     fractions = jnp.broadcast_to(midpoints(count), outputs.shape)

@@ -9,7 +9,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Literal
 
 from umdqn.agents.algorithms import ALGORITHMS
-from umdqn.errors import check, check_count, unknown
+from umdqn.errors import InvalidField, check, check_count, unknown
 from umdqn.runs.fields import default_part, name_of
 from umdqn.runs.presets import PRESETS
 from umdqn.specs import Domain
@@ -124,11 +124,24 @@ class Config:
             if name not in table:
                 raise unknown(kind, name, table)
         check_pair(self.representation, self.metric)
+        self._check_domain()
         check(0 <= self.discount < 1, "discount", self.discount, "from 0 to below 1")
         for field in _COUNTS:
             check_count(field, getattr(self, field))
         check_count("seeds", self.seeds, most=MOST_SEEDS)
         check(0 <= self.seed <= 2**32 - self.seeds, "seed", self.seed, "seeds from 0 to 2^32 - 1")
+
+    def _check_domain(self) -> None:
+        name, needed = name_of("support", self.support), self.support.needs_domain
+        if needed and self.domain is None:
+            raise InvalidField(
+                "domain", None, f"two numbers, z_min and z_max: support {name!r} needs one"
+            )
+        if not needed and self.domain is not None:
+            bounds = [self.domain.low, self.domain.high]
+            raise InvalidField(
+                "domain", bounds, f"support {name!r} takes none, support 'fixed' does"
+            )
 
     @property
     def all_seeds(self) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ from umdqn.specs import Domain, EnvSpec
 def configure(
     env: str = "grid-world",
     agent: str = "umdqn-c",
-    preset: str = "paper",
+    preset: str = "tuned",
     overrides: Mapping[str, Any] | None = None,
 ) -> Config:
     """Return the configuration of an agent on an environment.
@@ -39,13 +39,14 @@ def configure(
     given = flattened(overrides or {})
     algorithm, entry = ALGORITHMS[agent], find(env)
     scopes = _scopes(preset, entry.spec)
+    parts = _parts(algorithm, scopes, given, (entry.spec.name, agent))
     config = Config(
         env=entry.spec.name,
         agent=agent,
         preset=preset,
         discount=entry.spec.discount,
-        domain=_domain(entry, given),
-        **_parts(algorithm, scopes, given, (entry.spec.name, agent)),
+        domain=_domain(entry, given) if parts["support"].needs_domain else None,
+        **parts,
     )
     fields = _algorithm_fields(algorithm, config) | _preset_fields(scopes, config)
     # Parts that are given as objects are complete: only the user's own fields change them.
@@ -74,7 +75,10 @@ def _parts(
 ) -> dict[str, Any]:
     """Return the parts with their default fields: naming a part does not undo the preset."""
     of_preset = {k: v for name in ("all", *names) for k, v in scopes.get(name, {}).items()}
-    chosen = _parts_of(algorithm) | _only_parts(of_preset) | _only_parts(given)
+    # A domain that is given fixes the support.
+    implied = {} if given.get("domain") is None else {"support": "fixed"}
+    defaults = {"support": DEFAULTS["support"]} | _parts_of(algorithm)
+    chosen = defaults | _only_parts(of_preset) | implied | _only_parts(given)
     return {kind: read_part(kind, value) for kind, value in chosen.items()}
 
 

@@ -9,6 +9,7 @@ Fields = dict[str, Any]
 # Tables "Hyperparameters selected for ..." (appendix E), the same for all three UMDQNs. The
 # discount and the domain are in the specifications of the environments.
 _GRID_WORLD: Fields = {
+    "support": "fixed",
     "torso.widths": (128, 128),
     "optimiser.learning_rate": 1e-4,
     "optimiser.epsilon": 1e-5,

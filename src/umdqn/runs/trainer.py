@@ -168,7 +168,7 @@ class Trainer:
         for seed, state in zip(self.config.all_seeds, self.training.agents(), strict=True):
             episodes = self.config.evaluation.episodes
             returns = evaluate(self.config, self.agent, state.learned, seed, self.step, episodes)
-            outside.append(self.config.domain.share_outside(np.asarray(returns.discounted)))
+            outside.append(self._share_outside(np.asarray(returns.discounted)))
             records.append(
                 {
                     "step": self.step,
@@ -184,6 +184,11 @@ class Trainer:
         self.warn_of_returns_outside(sum(outside) / len(outside))
         self.callback.on_evaluation(self.step, records)
 
+    def _share_outside(self, returns: np.ndarray) -> float:
+        """The share of returns outside of a fixed domain."""
+        domain = self.config.domain
+        return 0.0 if domain is None else domain.share_outside(returns)
+
     def warn_of_returns_outside(self, share: float) -> None:
         """Notify once that the domain is too narrow; not where learning sees clipped rewards."""
         clipped = self.agent.spec.reward_clip is not None
@@ -191,10 +196,11 @@ class Trainer:
             return
         self._warned = True
         domain = self.config.domain
+        assert domain is not None
         notice(
             f"{share:.0%} of the discounted returns at step {self.step:,} lie outside of the "
             f"domain [{domain.low:g}, {domain.high:g}], where laws hold little of their mass; "
-            "--domain Z_MIN Z_MAX sets another"
+            "--domain Z_MIN Z_MAX sets another, --support learned needs none"
         )
 
     def _agents(self) -> dict[int, PyTree]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from umdqn.errors import UmdqnError
 from umdqn.laws.support import Support
 from umdqn.specs import Domain, Key
 from umdqn.supports.support_rule import Placer, SupportRule, Unit
@@ -28,11 +28,12 @@ class _FixedPlacer(Placer):
 class Fixed(SupportRule):
     """The interval `domain` for all states and actions, as in the paper; units of the return."""
 
+    needs_domain: ClassVar[bool] = True
+
     def unit(self, domain: Domain | None, bounded: bool) -> Unit:
         if not bounded:
             return Unit.of(0.0, 1.0)
-        if domain is None:
-            raise UmdqnError("support 'fixed' needs a domain: set --domain Z_MIN Z_MAX")
+        assert domain is not None, "configurations with this support have a domain"
         return Unit.of((domain.low + domain.high) / 2, (domain.high - domain.low) / 2)
 
     def build(self, features: int, actions: int, key: Key) -> Placer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -46,6 +46,9 @@ class Placer(eqx.Module):
 @dataclasses.dataclass(frozen=True)
 class SupportRule(Part, abc.ABC):
     """Where laws are resolved."""
+
+    needs_domain: ClassVar[bool] = False
+    """Whether the user or the environment has to say where returns lie."""
 
     @abc.abstractmethod
     def unit(self, domain: Domain | None, bounded: bool) -> Unit:
