@@ -29,7 +29,7 @@ from umdqn.replay.transition import Batch, Transition
 from umdqn.representations import REPRESENTATIONS
 from umdqn.representations.representation import Representation
 from umdqn.specs import Domain, EnvSpec, Key
-from umdqn.supports.support_rule import Placer, SupportRule, Unit
+from umdqn.supports.support_rule import Placer, SupportRule, Target, Unit
 from umdqn.targets.target import TargetUpdate
 
 
@@ -199,12 +199,12 @@ class Agent:
 
     def losses(
         self, params: PyTree, state: AgentState, batch: Transition, key: Key
-    ) -> tuple[Float[Array, "batch"], Float[Array, "batch"]]:
-        """Return the distance of each predicted law from its Bellman target, and its mean."""
+    ) -> tuple[Float[Array, "batch"], Target]:
+        """Return the loss of each transition, and its target as far as placing laws needs it."""
         network, target_network = self.network(params), self.network(state.target_params)
         compare, unit = self._comparison, state.unit
 
-        def one(transition: Transition, points: PyTree) -> tuple[Array, Array]:
+        def one(transition: Transition, points: PyTree) -> tuple[Array, Target]:
             action = transition.action
             features = network.features(transition.observation)
             support = network.supports(features, unit)[action]
@@ -217,10 +217,15 @@ class Agent:
             distance = compare(target, prediction, points, resolved)
             own = network.head.own_loss(features, action, prediction, support)
             mean = transition.reward + transition.discount * following.confined().mean
-            if support.open and shaped:
-                variance = transition.discount**2 * following.variance
-                own = own + self.support.losses(support, mean, variance, unit)
-            return distance + own, mean
+            placing = Target(
+                mean,
+                transition.discount**2 * following.variance if support.open else mean,
+                jax.lax.stop_gradient(mean - prediction.mean),
+                transition.discount,
+            )
+            if shaped:
+                own = own + self.support.loss(support, placing, unit)
+            return distance + own, placing
 
         if self.metric.per_transition:
             points = jax.vmap(compare.draw)(jax.random.split(key, batch.action.shape[0]))
@@ -246,16 +251,16 @@ class Agent:
     def learn(self, state: AgentState, batch: Batch, key: Key) -> tuple[AgentState, Outcome]:
         """Return the state after one update from a batch, and its losses."""
 
-        def mean_loss(params: PyTree) -> tuple[Float[Array, ""], tuple[Array, Array]]:
-            losses, means = self.losses(params, state, batch.transition, key)
-            return jnp.mean(batch.weight * losses), (losses, means)
+        def mean_loss(params: PyTree) -> tuple[Float[Array, ""], tuple[Array, Target]]:
+            losses, targets = self.losses(params, state, batch.transition, key)
+            return jnp.mean(batch.weight * losses), (losses, targets)
 
-        gradient, (losses, means) = jax.grad(mean_loss, has_aux=True)(state.params)
+        gradient, (losses, targets) = jax.grad(mean_loss, has_aux=True)(state.params)
         steps, optimiser = self._updater.update(gradient, state.optimiser, state.params)
         params = optax.apply_updates(state.params, steps)
         updates = state.updates + 1
         target_params = self.target.update(params, state.target_params, updates, self.update_every)
-        unit = self.support.follow(state.unit, means)
+        unit = self.support.follow(state.unit, targets)
         params, target_params = (
             eqx.tree_at(_placer, each, _placer(each).rescaled(state.unit, unit))
             for each in (params, target_params)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import abc
-from typing import ClassVar
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -21,9 +19,6 @@ from umdqn.numerics.table import MonotoneTable
 
 class Link(eqx.Module):
     """A fixed law of the latent variable y = G(x), by its views."""
-
-    edge: ClassVar[float]
-    """Beyond this the law has a few thousandths of its mass at most."""
 
     @abc.abstractmethod
     def cdf(self, y: Float[Array, "..."]) -> Float[Array, "..."]: ...
@@ -42,8 +37,6 @@ class Link(eqx.Module):
 class Logistic(Link):
     """The sigmoid of UMDQN-C."""
 
-    edge: ClassVar[float] = 6.0
-
     def cdf(self, y: Float[Array, "..."]) -> Float[Array, "..."]:
         # XLA evaluates tanh several times faster than the logistic function.
         return 0.5 + 0.5 * jnp.tanh(0.5 * y)
@@ -60,8 +53,6 @@ class Logistic(Link):
 
 class Normal(Link):
     """The standard normal latent of UMDQN-KL's normalizing flow."""
-
-    edge: ClassVar[float] = 3.0
 
     def cdf(self, y: Float[Array, "..."]) -> Float[Array, "..."]:
         # Exact to float32 in absolute terms, and half the time of a tail-exact `ndtr`.

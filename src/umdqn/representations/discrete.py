@@ -52,9 +52,8 @@ class _CategoricalHead(Head):
 
     def laws(self, features: Float[Array, "features"], support: Support) -> TrainedLaw:
         log_masses = jax.nn.log_softmax(self.outputs(features))
-        actions, atoms = log_masses.shape
         masses = jnp.exp(log_masses)
-        nodes = jnp.broadcast_to(jnp.linspace(-1.0, 1.0, atoms), masses.shape)
+        nodes = jnp.broadcast_to(jnp.linspace(-1.0, 1.0, masses.shape[-1]), masses.shape)
         return CategoricalAtoms(placed(nodes, support, masses), masses, log_masses)
 
     def own_loss(

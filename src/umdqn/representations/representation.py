@@ -17,7 +17,6 @@ from umdqn.laws.trained import TrainedLaw, View
 from umdqn.parts.part import Part
 from umdqn.specs import Key
 
-
 # How much that counts, against the metric.
 _MISFIT = 0.1
 

@@ -26,8 +26,7 @@ from umdqn.specs import Key
 # far beyond the support would be its own Bellman target and never come back.
 _TAIL_SLOPE = 1e3
 
-# Beyond an open support mass decays by e^10 within half its width: near enough not to move the mean,
-# and far enough to draw the support along.
+# Beyond an open support mass decays by e^10 within half its width.
 _OPEN_TAIL_SLOPE = 10.0
 
 # Smallest slope of a quantile function, in units of half the support.

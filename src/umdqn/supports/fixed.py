@@ -6,12 +6,11 @@ import dataclasses
 from typing import ClassVar
 
 import equinox as eqx
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from umdqn.laws.support import Support
 from umdqn.specs import Domain, Key
-from umdqn.supports.support_rule import Placer, SupportRule, Unit
+from umdqn.supports.support_rule import Placer, SupportRule, Target, Unit
 
 
 class _FixedPlacer(Placer):
@@ -39,5 +38,5 @@ class Fixed(SupportRule):
     def build(self, features: int, actions: int, key: Key) -> Placer:
         return _FixedPlacer(actions)
 
-    def follow(self, unit: Unit, means: Float[Array, "batch"]) -> Unit:
-        return unit._replace(seen=unit.seen + jnp.float32(1))
+    def follow(self, unit: Unit, targets: Target) -> Unit:
+        return unit

@@ -1,4 +1,4 @@
-"""A location and a scale for every state and action, learned with the law."""
+"""Mean and standard deviation for every state and action, learned apart from the law's shape."""
 
 from __future__ import annotations
 
@@ -14,58 +14,53 @@ from umdqn.errors import check
 from umdqn.laws.support import Moments, Support
 from umdqn.networks.dense import Linear
 from umdqn.specs import Domain, Key
-from umdqn.supports.support_rule import Placer, SupportRule, Unit
+from umdqn.supports.support_rule import Placer, SupportRule, Target, Unit
 
-# The unit is at least this share of the mean return: targets may all be equal.
-_LEAST_SPREAD = 0.01
-# Largest logarithm of a scale in units; far beyond what learning needs.
-_LARGEST = 10.0
+# The units are at least these shares of the mean return: targets may all be equal.
+_LEAST_SCALE = 0.01
+_LEAST_DEVIATION = 1e-4
+# Where softplus is 1.
+_ONE = math.log(math.e - 1)
 
 
 class _LearnedPlacer(Placer):
-    """`centre = unit.centre + unit.scale f`, `half_width = reach * unit.scale exp(g)`."""
+    """`mean = unit.centre + unit.scale f`, `std = unit.deviation softplus(g)`."""
 
     location: Linear
-    log_scale: Linear
+    spread: Linear
     reach: float = eqx.field(static=True)
     least: float = eqx.field(static=True)
 
     def __call__(self, features: Float[Array, "features"], unit: Unit) -> Support:
         features = jax.nn.relu(features)
-        location, log_scale = self.location(features), self.log_scale(features)
-        # Below `least` the gradient goes on: a scale that has become too small must come back.
-        logarithm = jnp.minimum(log_scale, _LARGEST)
-        floor = math.log(self.least)
-        logarithm = floor + jax.nn.softplus(logarithm - floor)
-        std = unit.scale * jnp.exp(logarithm)
-        mean = unit.centre + unit.scale * location
+        mean = unit.centre + unit.scale * self.location(features)
+        std = unit.deviation * (self.least + jax.nn.softplus(self.spread(features) + _ONE))
         return Support(mean, self.reach * std, Moments(mean, std))
 
     def rescaled(self, before: Unit, after: Unit) -> Placer:
+        """Keeps the means; standard deviations change with the unit."""
         ratio = before.scale / after.scale
         shift = (before.centre - after.centre) / after.scale
         location = self.location.changed(
             self.location.weight * ratio, self.location.bias * ratio + shift
         )
-        # Standard deviations change with the unit: early ones know nothing but the unit.
-        return _LearnedPlacer(location, self.log_scale, self.reach, self.least)
+        return _LearnedPlacer(location, self.spread, self.reach, self.least)
 
 
 @dataclasses.dataclass(frozen=True)
 class Learned(SupportRule):
-    """A location and a scale per state and action, learned with the law: no domain is needed."""
+    """Mean and standard deviation of each law, learned apart from its shape: needs no domain."""
 
     reach: float = 6.0
-    """Half of the width of a support, in scales: about standard deviations of the law."""
+    """Half of the width of a support, in standard deviations."""
     least: float = 1e-3
-    """Smallest scale, in units of the spread of returns over all states."""
+    """Smallest standard deviation, relative to the typical one."""
     rate: float = 1e-3
-    """Share by which an update moves the common unit of returns."""
-
-    location_floor: float = 0.1
-    """L"""
-    scale_floor: float = 0.03
-    """S"""
+    """Share by which an update moves the common units of returns."""
+    emphasis: float = 1.0
+    """E"""
+    floor: float = 0.3
+    """F"""
 
     def __post_init__(self) -> None:
         check(self.reach > 0, "reach", self.reach, "above 0")
@@ -77,36 +72,43 @@ class Learned(SupportRule):
 
     def build(self, features: int, actions: int, key: Key) -> Placer:
         layer = Linear(features, actions, key)
-        # Nothing is known yet: every support is the unit.
+        # Nothing is known yet: all means are the centre, all standard deviations typical.
         layer = layer.changed(0 * layer.weight, layer.bias)
         return _LearnedPlacer(layer, layer, self.reach, self.least)
 
-    def losses(
-        self, support: Support, mean: Float[Array, ""], variance: Float[Array, ""], unit: Unit
-    ) -> Float[Array, ""]:
+    def loss(self, support: Support, target: Target, unit: Unit) -> Float[Array, ""]:
         assert support.moments is not None
-        own, std = support.moments
-        spread = jax.lax.stop_gradient(std)
-        error = mean - own
-        location = error**2 / (2 * (spread**2 + (self.location_floor * unit.scale) ** 2))
-        # Its gradient in log std is (std^2 - v) / (std^2 + floor^2): the variance is the average v.
-        square = jax.lax.stop_gradient(error) ** 2 + variance
-        weight = (spread**2 - square) / (spread**2 + (self.scale_floor * unit.scale) ** 2)
-        return location + jnp.log(std / spread) * weight
+        mean, std = support.moments
+        location = self.emphasis * (target.mean - mean) ** 2 / (2 * unit.deviation**2)
+        # Its gradient in log std is (std^2 - square) / (std^2 + floor^2): zero on average where the
+        # variance is that of the targets. The floor bounds what a rare target can do.
+        now = jax.lax.stop_gradient(std)
+        square = target.error**2 + target.variance
+        weight = (now**2 - square) / (now**2 + (self.floor * unit.deviation) ** 2)
+        return location + jnp.log(std / now) * weight
 
-    def follow(self, unit: Unit, means: Float[Array, "batch"]) -> Unit:
-        # A plain average at first, then an exponential one.
+    def follow(self, unit: Unit, targets: Target) -> Unit:
+        # Plain averages at first, then exponential ones.
         share = jnp.maximum(1 / (unit.seen + 1), self.rate)
-        gap = jnp.mean(means) - unit.mean
+        gap = jnp.mean(targets.mean) - unit.mean
         mean = unit.mean + share * gap
-        variance = (1 - share) * (unit.variance + share * gap**2) + share * jnp.var(means)
-        scale = jnp.maximum(jnp.sqrt(variance), _LEAST_SPREAD * jnp.abs(mean))
-        # Before any reward was seen there is no scale to follow.
+        variance = (1 - share) * (unit.variance + share * gap**2) + share * jnp.var(targets.mean)
+        error = unit.error + share * (jnp.mean(targets.error**2) - unit.error)
+        kept = unit.kept + share * (jnp.mean(targets.discount**2) - unit.kept)
+        least = jnp.abs(mean)
+        scale = jnp.maximum(jnp.sqrt(variance), _LEAST_SCALE * least)
+        # The variance of a return is the sum of its squared, discounted errors.
+        deviation = jnp.sqrt(error / (1 - kept))
+        deviation = jnp.maximum(deviation, _LEAST_DEVIATION * jnp.maximum(least, scale))
+        # Before any reward was seen there is nothing to follow.
         informed = scale > 0
         return Unit(
             jnp.where(informed, mean, unit.centre),
             jnp.where(informed, scale, unit.scale),
+            jnp.where(informed, deviation, unit.deviation),
             unit.seen + 1,
             mean,
             variance,
+            error,
+            kept,
         )

@@ -16,19 +16,39 @@ from umdqn.specs import Domain, Key
 
 
 class Unit(NamedTuple):
-    """What is common to all states: an origin and a unit of returns, and what they come from."""
+    """What is common to all states: where returns lie, how far apart, and how far they spread."""
 
     centre: Float[Array, ""]
     scale: Float[Array, ""]
+    """Spread of the means of laws over states."""
+    deviation: Float[Array, ""]
+    """Typical standard deviation of a law."""
     seen: Float[Array, ""]
-    """Targets that the two below are made of, as a number of updates."""
+    """Number of updates that the averages below are made of."""
     mean: Float[Array, ""]
     variance: Float[Array, ""]
+    """Of the means of targets."""
+    error: Float[Array, ""]
+    """Squared difference of the means of target and prediction."""
+    kept: Float[Array, ""]
+    """Squared discount of a transition, 0 for those that end an episode."""
 
     @classmethod
     def of(cls, centre: float, scale: float) -> Unit:
         """Return a unit before any target was seen."""
-        return cls(*(jnp.float32(number) for number in (centre, scale, 0.0, 0.0, 0.0)))
+        numbers = (centre, scale, scale, 0.0, 0.0, 0.0, 0.0, 0.0)
+        return cls(*(jnp.float32(number) for number in numbers))
+
+
+class Target(NamedTuple):
+    """What placing laws needs of the targets of a batch, or of one transition."""
+
+    mean: Float[Array, "*batch"]
+    variance: Float[Array, "*batch"]
+    """That of the next law, discounted."""
+    error: Float[Array, "*batch"]
+    """The mean minus the predicted one."""
+    discount: Float[Array, "*batch"]
 
 
 class Placer(eqx.Module):
@@ -40,7 +60,7 @@ class Placer(eqx.Module):
 
     @abc.abstractmethod
     def rescaled(self, before: Unit, after: Unit) -> Placer:
-        """Return the placer that gives the same supports with another unit."""
+        """Return the placer that gives the same places with another unit."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,12 +78,10 @@ class SupportRule(Part, abc.ABC):
     def build(self, features: int, actions: int, key: Key) -> Placer:
         """Return a freshly initialised placer."""
 
-    def losses(
-        self, support: Support, mean: Float[Array, ""], variance: Float[Array, ""], unit: Unit
-    ) -> Float[Array, ""]:
-        """Return what the placer minimises, from the moments of a transition's target."""
+    def loss(self, support: Support, target: Target, unit: Unit) -> Float[Array, ""]:
+        """Return what the placer minimises, for one transition."""
         return jnp.float32(0)
 
     @abc.abstractmethod
-    def follow(self, unit: Unit, means: Float[Array, "batch"]) -> Unit:
-        """Return the unit after an update, from the means of its targets."""
+    def follow(self, unit: Unit, targets: Target) -> Unit:
+        """Return the unit after an update, from the targets of its batch."""
