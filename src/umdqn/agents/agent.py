@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int, PyTree, Shaped
+from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
 from umdqn.agents.network import Network
 from umdqn.decisions import DECISIONS
@@ -61,6 +61,8 @@ class Outcome(NamedTuple):
     loss: Float[Array, ""]
     losses: Float[Array, "batch"]
     """Loss of every transition, unweighted."""
+    clipped: Bool[Array, ""]
+    """Whether the optimiser found the gradient too large."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -266,7 +268,9 @@ class Agent:
             for each in (params, target_params)
         )
         state = AgentState(params, target_params, unit, optimiser, updates)
-        return state, Outcome(jnp.mean(batch.weight * losses), losses)
+        return state, Outcome(
+            jnp.mean(batch.weight * losses), losses, self.optimiser.clips(gradient)
+        )
 
 
 def _placer(network: Network) -> Placer:

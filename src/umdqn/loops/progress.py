@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PyTree
+from jaxtyping import Array, Bool, Float, Int, PyTree
 
 from umdqn.specs import AnyArray
 
@@ -22,6 +22,8 @@ class Progress(NamedTuple):
     updates: Int[AnyArray, ""]
     loss: Float[AnyArray, ""]
     """Sum of the losses."""
+    clipped: Int[AnyArray, ""]
+    """Updates whose gradient was clipped."""
     first_bad_step: Int[AnyArray, ""]
     """Step of the first update whose loss or result was not finite, or -1."""
 
@@ -30,14 +32,17 @@ class Progress(NamedTuple):
         """Return the progress of no steps."""
         # Arrays of their own: programs that write them in place take each one once.
         count, total = partial(jnp.zeros, (), jnp.int32), partial(jnp.zeros, (), jnp.float32)
-        return cls(count(), total(), count(), total(), jnp.int32(-1))
+        return cls(count(), total(), count(), total(), count(), jnp.int32(-1))
 
-    def after_update(self, loss: Float[Array, ""], step: Int[Array, ""]) -> Progress:
+    def after_update(
+        self, loss: Float[Array, ""], clipped: Bool[Array, ""], step: Int[Array, ""]
+    ) -> Progress:
         """Return the progress with one more update, made at a step."""
         bad = ~jnp.isfinite(loss) & (self.first_bad_step < 0)
         return self._replace(
             updates=self.updates + 1,
             loss=self.loss + loss,
+            clipped=self.clipped + clipped.astype(jnp.int32),
             first_bad_step=jnp.where(bad, step, self.first_bad_step),
         )
 

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Literal
 
 import optax
+from jaxtyping import Array, Bool, PyTree
 
 from umdqn.errors import check
 from umdqn.optimisers.optimiser import Optimiser
@@ -28,6 +29,9 @@ class Adam(Optimiser):
         check(self.learning_rate > 0, "learning_rate", self.learning_rate, "above 0")
         check(self.epsilon > 0, "epsilon", self.epsilon, "above 0")
         check(self.clip > 0, "clip", self.clip, "above 0")
+
+    def clips(self, gradient: PyTree) -> Bool[Array, ""]:
+        return optax.global_norm(gradient) > self.clip
 
     @property
     def depends_on_length(self) -> bool:

@@ -6,7 +6,9 @@ import abc
 import dataclasses
 from typing import Any
 
+import jax.numpy as jnp
 import optax
+from jaxtyping import Array, Bool, PyTree
 
 from umdqn.parts import objects
 from umdqn.parts.part import Part
@@ -19,6 +21,10 @@ class Optimiser(Part, abc.ABC):
     @abc.abstractmethod
     def build(self, updates: int) -> optax.GradientTransformation:
         """Return the gradient transformation for a run of `updates` updates."""
+
+    def clips(self, gradient: PyTree) -> Bool[Array, ""]:
+        """Return whether a gradient is too large and will be made smaller."""
+        return jnp.bool_(False)
 
     @property
     def depends_on_length(self) -> bool:

@@ -250,4 +250,5 @@ def _summary(progress: Progress) -> dict[str, float | None]:
         "train_return_mean": float(progress.returns) / episodes if episodes else None,
         "train_episodes": episodes,
         "loss_mean": float(progress.loss) / updates if updates else None,
+        "clipped_share": int(progress.clipped) / updates if updates else None,
     }
