@@ -15,10 +15,14 @@ from umdqn.optimisers.optimiser import Optimiser
 from umdqn.replay.transition import Batch, Transition
 from umdqn.representations import REPRESENTATIONS
 from umdqn.specs import Domain, EnvSpec, Observation
+from umdqn.supports.fixed import Fixed
+from umdqn.supports.support_rule import SupportRule, Unit
 from umdqn.targets.periodic import Periodic
 
 DOMAIN = Domain(-2.0, 2.0)
 SUPPORT = Support.of(DOMAIN)
+UNIT = Unit.of(0.0, 2.0)
+"""That of the domain."""
 CHAIN = EnvSpec(
     name="chain",
     family="chain",
@@ -46,10 +50,15 @@ def chain_batch(key, noise: float) -> Batch:
     return Batch(seen, jnp.arange(32), jnp.ones(32))
 
 
-def made(representation, metric, widths, optimiser, double=False) -> Agent:
+def made(
+    representation, metric, widths, optimiser, double=False, support: SupportRule | None = None
+) -> Agent:
+    """An agent of the chain; its laws are resolved on the domain unless told."""
+    support = Fixed() if support is None else support
     return Agent(
         spec=CHAIN,
-        domain=DOMAIN,
+        domain=DOMAIN if support.needs_domain else None,
+        support=support,
         representation=representation,
         metric=metric,
         decision=Mean(),
