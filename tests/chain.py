@@ -16,13 +16,11 @@ from umdqn.replay.transition import Batch, Transition
 from umdqn.representations import REPRESENTATIONS
 from umdqn.specs import Domain, EnvSpec, Observation
 from umdqn.supports.fixed import Fixed
-from umdqn.supports.support_rule import SupportRule, Unit
+from umdqn.supports.support_rule import SupportRule
 from umdqn.targets.periodic import Periodic
 
 DOMAIN = Domain(-2.0, 2.0)
 SUPPORT = Support.of(DOMAIN)
-UNIT = Unit.of(0.0, 2.0)
-"""That of the domain."""
 CHAIN = EnvSpec(
     name="chain",
     family="chain",

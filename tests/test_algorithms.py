@@ -12,7 +12,7 @@ import rlax
 from jax.extend.core import jaxprs_in_params
 from scipy import stats
 
-from chain import SUPPORT, UNIT, agent_of, chain_batch, made, parts
+from chain import SUPPORT, agent_of, chain_batch, made, parts
 from umdqn.agents.agent import Learned
 from umdqn.agents.algorithms import ALGORITHMS
 from umdqn.laws.atoms import Atoms, even_positions, project
@@ -123,13 +123,13 @@ def mean_loss(agent, params, target, batch, key) -> float:
 
 def test_categorical_loss_is_the_cross_entropy_of_rlax():
     agent = agent_of("cdqn")
-    params, target = (agent.init(jax.random.key(seed)).params for seed in (0, 1))
+    (params, unit), (target, _) = (agent.fresh(jax.random.key(seed)) for seed in (0, 1))
     batch = chain_batch(jax.random.key(2), 0.1)
     ours = mean_loss(agent, params, target, batch, jax.random.key(3))
     atoms = jnp.linspace(-2.0, 2.0, 51)
 
     def logits(params, x):
-        return jnp.log(agent.laws(Learned(params, UNIT), x).weights)
+        return jnp.log(agent.laws(Learned(params, unit), x).weights)
 
     def theirs(transition):
         following = logits(target, transition.next_observation)
@@ -149,7 +149,7 @@ def test_categorical_loss_is_the_cross_entropy_of_rlax():
 @pytest.mark.parametrize("double", [False, True])
 def test_dqn_loss_is_that_of_rlax(double):
     agent = agent_of("dqn", double=double)
-    params = agent.init(jax.random.key(0)).params
+    params, unit = agent.fresh(jax.random.key(0))
     # A target network that always prefers the other action.
     target = eqx.tree_at(
         lambda network: network.head.outputs.layer.weight,
@@ -161,7 +161,7 @@ def test_dqn_loss_is_that_of_rlax(double):
     seen = batch.transition._replace(next_observation=following)
 
     def q_values(params):
-        return jax.vmap(lambda x: agent.laws(Learned(params, UNIT), x).mean)
+        return jax.vmap(lambda x: agent.laws(Learned(params, unit), x).mean)
 
     now, later = q_values(params)(seen.observation), q_values(target)(following)
     chooser = q_values(params)(following) if double else later
