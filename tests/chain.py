@@ -15,6 +15,8 @@ from umdqn.optimisers.optimiser import Optimiser
 from umdqn.replay.transition import Batch, Transition
 from umdqn.representations import REPRESENTATIONS
 from umdqn.specs import Domain, EnvSpec, Observation
+from umdqn.supports.fixed import Fixed
+from umdqn.supports.support_rule import SupportRule
 from umdqn.targets.periodic import Periodic
 
 DOMAIN = Domain(-2.0, 2.0)
@@ -46,10 +48,15 @@ def chain_batch(key, noise: float) -> Batch:
     return Batch(seen, jnp.arange(32), jnp.ones(32))
 
 
-def made(representation, metric, widths, optimiser, double=False) -> Agent:
+def made(
+    representation, metric, widths, optimiser, double=False, support: SupportRule | None = None
+) -> Agent:
+    """An agent of the chain; its laws are resolved on the domain unless told."""
+    support = Fixed() if support is None else support
     return Agent(
         spec=CHAIN,
-        domain=DOMAIN,
+        domain=DOMAIN if support.needs_domain else None,
+        support=support,
         representation=representation,
         metric=metric,
         decision=Mean(),

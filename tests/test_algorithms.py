@@ -118,18 +118,18 @@ def test_projection_by_hand():
 def mean_loss(agent, params, target, batch, key) -> float:
     """The loss of parameters with a target network, averaged over a batch."""
     state = agent.init(jax.random.key(0))._replace(target_params=target)
-    return float(jnp.mean(agent.losses(params, state, batch.transition, key)))
+    return float(jnp.mean(agent.losses(params, state, batch.transition, key)[0]))
 
 
 def test_categorical_loss_is_the_cross_entropy_of_rlax():
     agent = agent_of("cdqn")
-    params, target = (agent.init(jax.random.key(seed)).params for seed in (0, 1))
+    (params, unit), (target, _) = (agent.fresh(jax.random.key(seed)) for seed in (0, 1))
     batch = chain_batch(jax.random.key(2), 0.1)
     ours = mean_loss(agent, params, target, batch, jax.random.key(3))
     atoms = jnp.linspace(-2.0, 2.0, 51)
 
     def logits(params, x):
-        return jnp.log(agent.laws(Learned(params, SUPPORT), x).weights)
+        return jnp.log(agent.laws(Learned(params, unit), x).weights)
 
     def theirs(transition):
         following = logits(target, transition.next_observation)
@@ -149,7 +149,7 @@ def test_categorical_loss_is_the_cross_entropy_of_rlax():
 @pytest.mark.parametrize("double", [False, True])
 def test_dqn_loss_is_that_of_rlax(double):
     agent = agent_of("dqn", double=double)
-    params = agent.init(jax.random.key(0)).params
+    params, unit = agent.fresh(jax.random.key(0))
     # A target network that always prefers the other action.
     target = eqx.tree_at(
         lambda network: network.head.outputs.layer.weight,
@@ -161,7 +161,7 @@ def test_dqn_loss_is_that_of_rlax(double):
     seen = batch.transition._replace(next_observation=following)
 
     def q_values(params):
-        return jax.vmap(lambda x: agent.laws(Learned(params, SUPPORT), x).mean)
+        return jax.vmap(lambda x: agent.laws(Learned(params, unit), x).mean)
 
     now, later = q_values(params)(seen.observation), q_values(target)(following)
     chooser = q_values(params)(following) if double else later
@@ -205,7 +205,7 @@ def test_the_proposal_learns_from_its_own_loss_only():
     features, action = jnp.array([1.0, 2.0, -0.5]), jnp.int32(1)
 
     def own(head):
-        return head.own_loss(features, action, head.law(features, action, SUPPORT))
+        return head.own_loss(features, action, head.law(features, action, SUPPORT), SUPPORT)
 
     def regressed(head):
         return jnp.sum(head.law(features, action, SUPPORT).positions ** 2)

@@ -13,6 +13,7 @@ FLOW = (
     "numerics",
     "networks",
     "laws",
+    "supports",
     "representations",
     "metrics",
     "decisions",

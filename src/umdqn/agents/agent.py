@@ -82,8 +82,7 @@ class Agent:
     double: bool
     """Whether the trained network chooses the next action that the target network evaluates."""
     updates: int
-    """Updates of the whole run, for learning rates that fall over it; 0 where none does, so that
-    runs of any length share their programs."""
+    """Updates of the run if learning rates fall over it, else 0: runs share their programs."""
     update_every: int
     """Environment steps between two updates."""
 

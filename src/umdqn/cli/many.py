@@ -28,7 +28,7 @@ def _add_sweep(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="TOML, or use options")
     parser.add_argument("--env", nargs="+", help="environments")
     parser.add_argument("--agent", nargs="+", help="agents")
-    parser.add_argument("--preset", nargs="+", help="presets (default paper)")
+    parser.add_argument("--preset", nargs="+", help="presets (default tuned)")
     parser.add_argument(
         "--vary",
         nargs="+",

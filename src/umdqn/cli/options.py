@@ -154,6 +154,7 @@ def _default(field: FieldHelp) -> str:
 
 def _add(group: argparse._ArgumentGroup, path: str, kind: str, text: str) -> None:
     dashed = [f"--{path.replace('_', '-')}"] if "_" in path else []
+    kind = kind.removesuffix(" | None")
     group.add_argument(
         f"--{path}",
         *dashed,
@@ -166,7 +167,6 @@ def _add(group: argparse._ArgumentGroup, path: str, kind: str, text: str) -> Non
 
 
 def _metavar(kind: str) -> str:
-    optional = kind.removesuffix(" | None")
-    if optional.startswith("tuple"):
+    if kind.startswith("tuple"):
         return "N,N,..."
-    return _METAVARS.get(optional, optional if "|" in optional or optional.isupper() else "VALUE")
+    return _METAVARS.get(kind, kind if "|" in kind or kind.isupper() else "VALUE")

@@ -15,7 +15,7 @@ def _add_train(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     parser.usage = "%(prog)s [ENV] [AGENT] [OPTION ...]"
     parser.add_argument("env", nargs="?", metavar="ENV", help="environment (default grid-world)")
     parser.add_argument("agent", nargs="?", metavar="AGENT", help="algorithm (default umdqn-c)")
-    parser.add_argument("--preset", help="table of hyperparameters: paper (default) or tuned")
+    parser.add_argument("--preset", help="table of hyperparameters: tuned (default) or paper")
     parser.add_argument("--out", type=Path, help="run directory (default: a new one under runs/)")
     parser.add_argument(
         "--resume", type=Path, metavar="RUN", help="resume a run; --steps extends it"
@@ -39,7 +39,7 @@ def train(options: argparse.Namespace) -> None:
     config = configure(
         options.env or "grid-world",
         options.agent or "umdqn-c",
-        options.preset or "paper",
+        options.preset or "tuned",
         overrides,
     )
     _choose_cores(config)

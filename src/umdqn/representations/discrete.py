@@ -43,7 +43,7 @@ class _ExpectationHead(Head):
     def laws(self, features: Float[Array, "features"], support: Support) -> TrainedLaw:
         means = support.from_unit(self.outputs(features)[:, 0])
         if support.moments is not None:
-            means = support.moments.mean
+            means = jnp.broadcast_to(support.moments.mean, means.shape)
         return Atoms(means[:, None], jnp.ones((means.shape[0], 1)))
 
 

@@ -64,7 +64,7 @@ class Config:
     agent: str
     """Algorithm: a name that `umdqn agents` lists."""
     preset: str
-    """Table of hyperparameters: paper or tuned."""
+    """Table of hyperparameters: tuned or paper."""
     discount: float
     """Discount factor, from 0 to below 1; by default the environment's."""
     domain: Domain | None

@@ -26,7 +26,7 @@ from umdqn.specs import EnvSpec
 def train(
     env: Any = "grid-world",
     agent: str = "umdqn-c",
-    preset: str = "paper",
+    preset: str = "tuned",
     *,
     steps: int | None = None,
     seeds: int | None = None,

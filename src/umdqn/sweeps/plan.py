@@ -30,7 +30,7 @@ class Sweep:
 
     env: tuple[str, ...]
     agent: tuple[str, ...]
-    preset: tuple[str, ...] = ("paper",)
+    preset: tuple[str, ...] = ("tuned",)
     seeds: int = 1
     seeds_per_run: int | None = None
     """Seeds per process: by default all if the environment is compiled, else 1."""
