@@ -154,7 +154,7 @@ class HalvedMemory(Memory):
         index = self.storage.draw(rings, random, self.batch_size)
         library = np if isinstance(random, np.random.Generator) else jnp
         weight = library.full(self.batch_size, self.weight, np.float32)
-        return Batch(self.storage.rows(rings, index), index, weight)
+        return Batch(self.storage.transitions(rings, index), index, weight)
 
 
 @dataclasses.dataclass(frozen=True)

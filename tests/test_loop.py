@@ -51,7 +51,7 @@ def trained(steps: int, **overrides):
 
 
 def stored(loop, state, steps):
-    rows = loop.memory.storage.rows(state.memory, jnp.arange(steps))
+    rows = loop.memory.storage.transitions(state.memory, jnp.arange(steps))
     return jax.tree.map(np.asarray, rows)
 
 

@@ -67,7 +67,7 @@ def test_numpy_memories_draw_what_happened(layout, copies, data, capacity, steps
     assert drawn <= expected
     slots = np.arange(copies * memory.storage.slots)
     stored = rings.get("valid", slots % memory.storage.slots < steps)
-    rewards = memory.storage.rows(rings, np.flatnonzero(stored)).reward
+    rewards = memory.storage.transitions(rings, np.flatnonzero(stored)).reward
     assert set(rewards.tolist()) == expected
 
 
@@ -87,7 +87,7 @@ def test_compiled_memories_hold_what_numpy_memories_hold(layout, plan, steps):
     batch = sample(twins, key)
     check_batch(twins, batch, experience)
     # The rows behind an index are the same ones.
-    rows = memory.storage.rows(rings, np.asarray(batch.index))
+    rows = memory.storage.transitions(rings, np.asarray(batch.index))
     for left, right in zip(rows, batch.transition, strict=True):
         np.testing.assert_array_equal(left, right)
     # Restored from files, a compiled memory draws the same.

@@ -88,15 +88,14 @@ class FrameStorage(Storage):
 
         return draw_valid(random, filled_slots * self.copies, count, valid, index_of)
 
-    def rows(self, rings: Rings, index: Any) -> Transition:
-        action, reward, discount, _ = rings["numbers"][index].T
-        return Transition(
-            self._stacks(rings, index, 0),
-            action.astype(np.int32),
-            reward,
-            discount,
-            self._stacks(rings, index, 1),
-        )
+    def before(self, rings: Rings, index: Any) -> Any:
+        return self._stacks(rings, index, 0)
+
+    def after(self, rings: Rings, index: Any) -> Any:
+        return self._stacks(rings, index, 1)
+
+    def known(self, rings: Rings, index: Any) -> Any:
+        return rings["valid"][index]
 
     def _stacks(self, rings: Rings, index: Any, ahead: int) -> Any:
         stack = self.observation.stack

@@ -25,6 +25,7 @@ class Memory(abc.ABC):
 
     storage: Storage
     batch_size: int
+    n_step: int = 1
 
     def empty(self, arrays: ModuleType) -> Rings:
         """Return empty rings in an array library, `numpy` or `jax.numpy`."""

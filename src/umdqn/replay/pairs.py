@@ -54,15 +54,15 @@ class PairStorage(Storage):
         chosen = draw(random, stored * self.copies, count)
         return chosen % self.copies * self.slots + chosen // self.copies
 
-    def rows(self, rings: Rings, index: Any) -> Transition:
-        action, reward, discount, _ = rings["numbers"][index].T
-        return Transition(
-            rings["before"][index],
-            action.astype(np.int32),
-            reward,
-            discount,
-            rings["after"][index],
-        )
+    def before(self, rings: Rings, index: Any) -> Any:
+        return rings["before"][index]
+
+    def after(self, rings: Rings, index: Any) -> Any:
+        return rings["after"][index]
+
+    def known(self, rings: Rings, index: Any) -> Any:
+        # The row after the newest one is the oldest one, or empty.
+        return index % self.slots != rings["head"][index // self.slots] % self.slots
 
     def kept(self, rings: Rings, copy: int, first: int, last: int) -> Rows:
         return self._kept(rings, copy, first, last)

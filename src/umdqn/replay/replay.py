@@ -21,9 +21,12 @@ class Replay(Part, abc.ABC):
     """Transitions per update."""
     warmup: int = 1_000
     """Steps of random actions before the first update."""
+    n_step: int = 1
+    """Rewards that a transition sums up before the law of the state after them takes over; fewer
+    where an episode ends before. Above 1, laws are partly those of the exploring policy."""
 
     def __post_init__(self) -> None:
-        for field in ("capacity", "batch_size", "warmup"):
+        for field in ("capacity", "batch_size", "warmup", "n_step"):
             check_count(field, getattr(self, field))
 
     @abc.abstractmethod

@@ -51,8 +51,38 @@ class Storage(abc.ABC):
         """Return rows of stored transitions, drawn uniformly with replacement."""
 
     @abc.abstractmethod
-    def rows(self, rings: Rings, index: Any) -> Transition:
-        """Return the transitions of given rows."""
+    def before(self, rings: Rings, index: Any) -> Any:
+        """Return the observations before the transitions of given rows."""
+
+    @abc.abstractmethod
+    def after(self, rings: Rings, index: Any) -> Any:
+        """Return the observations after the transitions of given rows."""
+
+    @abc.abstractmethod
+    def known(self, rings: Rings, index: Any) -> Any:
+        """Return whether rows, each one later than a stored transition, hold transitions, too."""
+
+    def transitions(self, rings: Rings, index: Any, n_step: int = 1) -> Transition:
+        """Return the transitions of given rows, or of up to `n_step` rows from each one on."""
+        numbers = rings["numbers"]
+        action, reward, discount, last = numbers[index].T
+        end = index
+        for _ in range(n_step - 1):
+            ahead = end - end % self.slots + (end % self.slots + 1) % self.slots
+            goes = (last == 0) & self.known(rings, ahead)
+            _, more, factor, ends = numbers[ahead].T
+            reward = reward + goes * discount * more
+            discount = discount * (1 + goes * (factor - 1))
+            # Where it stops once, it stops for good.
+            last = 1 - goes * (1 - ends)
+            end = end + goes * (ahead - end)
+        return Transition(
+            self.before(rings, index),
+            action.astype(np.int32),
+            reward,
+            discount,
+            self.after(rings, end),
+        )
 
     @abc.abstractmethod
     def kept(self, rings: Rings, copy: int, first: int, last: int) -> Rows:

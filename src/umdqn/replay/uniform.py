@@ -19,7 +19,8 @@ class Uniform(Replay):
     """Every stored transition is drawn with the same probability."""
 
     def memory(self, observation: Observation, copies: int) -> Memory:
-        return UniformMemory(make_storage(observation, self.capacity, copies), self.batch_size)
+        storage = make_storage(observation, self.capacity, copies)
+        return UniformMemory(storage, self.batch_size, self.n_step)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,4 +31,4 @@ class UniformMemory(Memory):
         index = self.storage.draw(rings, random, self.batch_size)
         library = np if isinstance(random, np.random.Generator) else jnp
         weight = library.ones(self.batch_size, np.float32)
-        return Batch(self.storage.rows(rings, index), index, weight)
+        return Batch(self.storage.transitions(rings, index, self.n_step), index, weight)
