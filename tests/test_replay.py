@@ -99,6 +99,40 @@ def test_compiled_memories_hold_what_numpy_memories_hold(layout, plan, steps):
         np.testing.assert_array_equal(left, right)
 
 
+def summed(experience: Experience, n_step: int) -> dict[float, Transition]:
+    """What n steps bring, by the reward of the first, from the list of what happened."""
+    found = {}
+    for entered in experience.entered:
+        for start, one in enumerate(entered):
+            reward, discount, after = 0.0, 1.0, one
+            for after in entered[start : start + n_step]:
+                reward += discount * float(after.transition.reward)
+                discount *= float(after.transition.discount)
+                if after.last:
+                    break
+            found[float(one.transition.reward)] = one.transition._replace(
+                reward=reward, discount=discount, next_observation=after.transition.next_observation
+            )
+    return found
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("copies", [1, 3])
+@settings(max_examples=30, deadline=None)
+@given(data=st.data(), n_step=st.integers(1, 6), steps=st.integers(1, 70))
+def test_n_steps_sum_rewards_up_to_the_end_of_an_episode(layout, copies, data, n_step, steps):
+    plans = data.draw(st.lists(PLANS, min_size=copies, max_size=copies))
+    memory = Uniform(CAPACITY, BATCH, n_step=n_step).memory(LAYOUTS[layout], copies)
+    experience = Experience(LAYOUTS[layout], plans)
+    rings = enter(memory, begun(memory, memory.empty(np), experience), experience, steps)
+    batch = memory.sample(rings, np.random.default_rng(0))
+    first = memory.storage.transitions(rings, batch.index).reward
+    expected = summed(experience, n_step)
+    for reward, *row in zip(first, *batch.transition, strict=True):
+        for found, known in zip(row, expected[float(reward)], strict=True):
+            np.testing.assert_allclose(found, known, rtol=1e-6)
+
+
 @pytest.mark.parametrize("copies", [1, 3])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_every_transition_is_drawn_with_the_same_probability(layout, copies):
