@@ -63,6 +63,8 @@ class Outcome(NamedTuple):
     """Loss of every transition, unweighted."""
     clipped: Bool[Array, ""]
     """Whether the optimiser found the gradient too large."""
+    edge_mass: Float[Array, ""]
+    """Mass of the predicted laws at the edges of their supports; 0 for laws without edges."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,12 +202,12 @@ class Agent:
 
     def losses(
         self, params: PyTree, state: AgentState, batch: Transition, key: Key
-    ) -> tuple[Float[Array, "batch"], Target]:
-        """Return the loss of each transition, and its target as far as placing laws needs it."""
+    ) -> tuple[Float[Array, "batch"], tuple[Target, Float[Array, "batch"]]]:
+        """Return the loss of each transition, its target's moments, and the mass at edges."""
         network, target_network = self.network(params), self.network(state.target_params)
         compare, unit = self._comparison, state.unit
 
-        def one(transition: Transition, points: PyTree) -> tuple[Array, Target]:
+        def one(transition: Transition, points: PyTree) -> tuple[Array, tuple[Target, Array]]:
             action = transition.action
             features = network.features(transition.observation)
             support = network.supports(features, unit)[action]
@@ -226,7 +228,9 @@ class Agent:
             )
             if shaped:
                 own = own + self.support.loss(support, placing, unit)
-            return distance + own, placing
+            edge = prediction.edge_mass
+            edge = jnp.float32(0) if edge is None else jax.lax.stop_gradient(edge)
+            return distance + own, (placing, edge)
 
         if self.metric.per_transition:
             points = jax.vmap(compare.draw)(jax.random.split(key, batch.action.shape[0]))
@@ -252,11 +256,11 @@ class Agent:
     def learn(self, state: AgentState, batch: Batch, key: Key) -> tuple[AgentState, Outcome]:
         """Return the state after one update from a batch, and its losses."""
 
-        def mean_loss(params: PyTree) -> tuple[Float[Array, ""], tuple[Array, Target]]:
-            losses, targets = self.losses(params, state, batch.transition, key)
-            return jnp.mean(batch.weight * losses), (losses, targets)
+        def mean_loss(params: PyTree) -> tuple[Float[Array, ""], PyTree]:
+            losses, others = self.losses(params, state, batch.transition, key)
+            return jnp.mean(batch.weight * losses), (losses, *others)
 
-        gradient, (losses, targets) = jax.grad(mean_loss, has_aux=True)(state.params)
+        gradient, (losses, targets, edges) = jax.grad(mean_loss, has_aux=True)(state.params)
         steps, optimiser = self._updater.update(gradient, state.optimiser, state.params)
         params = optax.apply_updates(state.params, steps)
         updates = state.updates + 1
@@ -268,7 +272,10 @@ class Agent:
         )
         state = AgentState(params, target_params, unit, optimiser, updates)
         return state, Outcome(
-            jnp.mean(batch.weight * losses), losses, self.optimiser.clips(gradient)
+            jnp.mean(batch.weight * losses),
+            losses,
+            self.optimiser.clips(gradient),
+            jnp.mean(edges),
         )
 
 

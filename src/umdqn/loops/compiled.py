@@ -127,7 +127,7 @@ class CompiledLoop:
             agent, outcome = self.agent.learn(state.agent, batch, learn_key)
             memory = self.memory.update(state.memory, batch.index, outcome.losses)
             state = state._replace(agent=agent, memory=memory)
-            return state, progress.after_update(outcome.loss, outcome.clipped, step)
+            return state, progress.after_update(outcome, step)
 
         if self.update_every == 1:
             state, progress = learn(state, progress)

@@ -71,7 +71,7 @@ class HostPrograms:
             state = jax.tree.unflatten(self.structure, leaves)
             key = jax.random.fold_in(key, state.updates)
             state, outcome = agent.learn(state, batch, key)
-            progress = progress.after_update(outcome.loss, outcome.clipped, step)
+            progress = progress.after_update(outcome, step)
             return jax.tree.leaves(state), progress, outcome.losses
 
         self.init = jax.jit(agent.init)

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PyTree
+from jaxtyping import Array, Float, Int, PyTree
 
+from umdqn.agents.agent import Outcome
 from umdqn.specs import AnyArray
 
 
@@ -24,6 +25,8 @@ class Progress(NamedTuple):
     """Sum of the losses."""
     clipped: Int[AnyArray, ""]
     """Updates whose gradient was clipped."""
+    edge_mass: Float[AnyArray, ""]
+    """Sum of the mass of predicted laws at the edges of their supports."""
     first_bad_step: Int[AnyArray, ""]
     """Step of the first update whose loss or result was not finite, or -1."""
 
@@ -32,17 +35,16 @@ class Progress(NamedTuple):
         """Return the progress of no steps."""
         # Arrays of their own: programs that write them in place take each one once.
         count, total = partial(jnp.zeros, (), jnp.int32), partial(jnp.zeros, (), jnp.float32)
-        return cls(count(), total(), count(), total(), count(), jnp.int32(-1))
+        return cls(count(), total(), count(), total(), count(), total(), jnp.int32(-1))
 
-    def after_update(
-        self, loss: Float[Array, ""], clipped: Bool[Array, ""], step: Int[Array, ""]
-    ) -> Progress:
+    def after_update(self, outcome: Outcome, step: Int[Array, ""]) -> Progress:
         """Return the progress with one more update, made at a step."""
-        bad = ~jnp.isfinite(loss) & (self.first_bad_step < 0)
+        bad = ~jnp.isfinite(outcome.loss) & (self.first_bad_step < 0)
         return self._replace(
             updates=self.updates + 1,
-            loss=self.loss + loss,
-            clipped=self.clipped + clipped.astype(jnp.int32),
+            loss=self.loss + outcome.loss,
+            clipped=self.clipped + outcome.clipped.astype(jnp.int32),
+            edge_mass=self.edge_mass + outcome.edge_mass,
             first_bad_step=jnp.where(bad, step, self.first_bad_step),
         )
 

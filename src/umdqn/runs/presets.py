@@ -71,8 +71,8 @@ _TRUE: Fields = {
     "target.rate": 0.005,
     "double": True,
 }
-# Thresholds count in standard deviations of a law. Small ones, so that quantiles are learned and not
-# expectiles, and bandwidths from fine to coarse.
+# Thresholds count in standard deviations of a law: small ones, so that quantiles are learned and
+# not expectiles, and bandwidths from fine to coarse.
 _UNITS: dict[str, Fields] = {
     "metric wasserstein": {"metric.kappa": 0.05},
     "metric mmd": {"metric.bandwidths": (0.1, 1.0, 10.0)},

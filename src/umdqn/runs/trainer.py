@@ -21,9 +21,9 @@ from umdqn.runs.callbacks import Callback, Report
 from umdqn.runs.config import Config
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.records import Mark
+from umdqn.runs.warnings import Warnings
 
-# Above these the user is notified: share of returns outside of the domain, bytes of replay memory.
-_MUCH_OUTSIDE = 0.01
+# Bytes of replay memory above which the user is notified.
 _MUCH_MEMORY = 100_000_000
 _BEGINNING = Mark(0, None)
 
@@ -45,7 +45,7 @@ class Trainer:
         self.training: Training
         self._build_training()
         self.score: float | None = None
-        self._warned = False
+        self._warnings = Warnings(config, agent.spec.reward_clip is not None)
         self._sound: dict[int, PyTree] = {}
         """Agents after the last chunk, of environments that may fail in the middle of one."""
         self._losses: dict[int, Progress] = {}
@@ -181,27 +181,13 @@ class Trainer:
             )
             self.directory.records.append(records[-1])
         self.score = sum(record["return_mean"] for record in records) / len(records)
-        self.warn_of_returns_outside(sum(outside) / len(outside))
+        self._warnings.consider(self.step, records, sum(outside) / len(outside))
         self.callback.on_evaluation(self.step, records)
 
     def _share_outside(self, returns: np.ndarray) -> float:
         """The share of returns outside of a fixed domain."""
         domain = self.config.domain
         return 0.0 if domain is None else domain.share_outside(returns)
-
-    def warn_of_returns_outside(self, share: float) -> None:
-        """Notify once that the domain is too narrow; not where learning sees clipped rewards."""
-        clipped = self.agent.spec.reward_clip is not None
-        if share <= _MUCH_OUTSIDE or self._warned or clipped:
-            return
-        self._warned = True
-        domain = self.config.domain
-        assert domain is not None
-        notice(
-            f"{share:.0%} of the discounted returns at step {self.step:,} lie outside of the "
-            f"domain [{domain.low:g}, {domain.high:g}], where laws hold little of their mass; "
-            "--domain Z_MIN Z_MAX sets another, --support learned needs none"
-        )
 
     def _agents(self) -> dict[int, PyTree]:
         agents = jax.device_get(self.training.agents())
@@ -251,4 +237,5 @@ def _summary(progress: Progress) -> dict[str, float | None]:
         "train_episodes": episodes,
         "loss_mean": float(progress.loss) / updates if updates else None,
         "clipped_share": int(progress.clipped) / updates if updates else None,
+        "edge_mass": float(progress.edge_mass) / updates if updates else None,
     }
