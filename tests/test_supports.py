@@ -88,6 +88,8 @@ def test_continuous_laws_have_the_learned_moments(kind, seed):
     # In standard deviations from the learned mean.
     np.testing.assert_allclose(means, 0, atol=1e-3)
     np.testing.assert_allclose(stds, 1, atol=1e-3)
+    # Nothing is held up at the bounds of a support that follows what is learned.
+    assert law.edge_mass is None
     # No mass is lost to rounding, narrow though a law may be and far from 0.
     ends = np.stack([law[i].cdf(MEANS[i] + STDS[i] * np.array([-60, 60])) for i in range(3)])
     np.testing.assert_allclose(ends, np.tile([0, 1], (3, 1)), atol=1e-6)

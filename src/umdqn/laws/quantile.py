@@ -94,8 +94,11 @@ class QuantileLaw(TrainedLaw):
         return jnp.clip(fraction, 0.0, 1.0), below / _TAIL_REACH, above / _TAIL_REACH
 
     @property
-    def edge_mass(self) -> Float[Array, "*laws"]:
+    def edge_mass(self) -> Float[Array, "*laws"] | None:
         """Mass at or beyond the bounds of the support, its outermost hundredths included."""
+        # An open support holds nothing up.
+        if self.support.open:
+            return None
         return self._each(lambda law: law._mass_at_edges(law.support.low, law.support.high))  # type: ignore[attr-defined]
 
     def claims(
