@@ -28,7 +28,8 @@ from umdqn.replay.replay import Replay
 from umdqn.replay.rings import Random, Rings
 from umdqn.replay.transition import Batch
 from umdqn.representations.representation import Head, Representation
-from umdqn.specs import Key, Observation
+from umdqn.specs import Domain, Key, Observation
+from umdqn.supports.support_rule import Placer, SupportRule, Target, Unit
 from umdqn.targets.target import TargetUpdate
 
 
@@ -193,6 +194,35 @@ class Lagging(TargetUpdate):
         return jax.tree.map(lambda new, old: old + share * (new - old), params, target_params)
 
 
+@dataclasses.dataclass(frozen=True)
+class Around(SupportRule):
+    """One interval around 0 for all laws, whatever the environment."""
+
+    half_width: float = 2.0
+    """Half of its width."""
+
+    def unit(self, domain: Domain | None, bounded: bool) -> Unit:
+        return Unit.of(0.0, self.half_width)
+
+    def build(self, features: int, actions: int, key: Key) -> Placer:
+        return AroundPlacer(actions)
+
+    def follow(self, unit: Unit, targets: Target) -> Unit:
+        return unit
+
+
+class AroundPlacer(Placer):
+    """The placer of `Around`."""
+
+    actions: int = eqx.field(static=True)
+
+    def __call__(self, features: Float[Array, "features"], unit: Unit) -> Support:
+        return Support(unit.centre, unit.scale).of_shape((self.actions,))
+
+    def rescaled(self, before: Unit, after: Unit) -> Placer:
+        return self
+
+
 EXAMPLES: dict[str, tuple[str, type]] = {
     "representation": ("pair", Pair),
     "metric": ("moments", Moments),
@@ -202,6 +232,7 @@ EXAMPLES: dict[str, tuple[str, type]] = {
     "replay": ("halved", Halved),
     "exploration": ("round-robin", RoundRobin),
     "target": ("lagging", Lagging),
+    "support": ("around", Around),
 }
 """Name and class of the example of every kind."""
 

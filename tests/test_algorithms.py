@@ -26,6 +26,7 @@ from umdqn.metrics.wasserstein import Wasserstein
 from umdqn.networks.dense import Linear
 from umdqn.representations.discrete import Categorical, Expectation, Quantiles
 from umdqn.representations.proposed import ProposedQuantiles, fraction_gradient
+from umdqn.supports import SUPPORTS
 
 
 def learned(representation, metric, noise: float, updates: int, **options) -> list[Law]:
@@ -65,9 +66,10 @@ _SLOW = ("iqn", "fqf", "umdqn-w", "umdqn-kl", "nc-qr-dqn", "mmdqn")
 _CHAINED = [pytest.param(n, marks=[pytest.mark.slow] if n in _SLOW else []) for n in ALGORITHMS]
 
 
+@pytest.mark.parametrize("support", SUPPORTS)
 @pytest.mark.parametrize("name", _CHAINED)
-def test_every_algorithm_learns_the_law_of_a_chain(name):
-    laws = learned(*small(name), noise=0.1, updates=4_000)
+def test_every_algorithm_learns_the_law_of_a_chain(name, support):
+    laws = learned(*small(name), noise=0.1, updates=4_000, support=SUPPORTS[support]())
     z = np.linspace(-3, 3, 3_001)
     gamble = [(1.2, 0.1), (-0.8, 0.1)]
     later = [(0.6, 0.05), (-0.4, 0.05)]

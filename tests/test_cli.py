@@ -215,6 +215,6 @@ def test_train_prints_the_run_directory_and_honours_overrides(tmp_path, capsys):
 def test_single_runs_are_compared_like_sweeps(small_run, tmp_path, capsys):
     run, out = str(small_run.path), tmp_path / "report"
     assert main(["compare", run, "--out", str(out)]) == 0
-    assert "| grid-world | umdqn-c | paper |" in (out / "report.md").read_text()
+    assert "| grid-world | umdqn-c | tuned |" in (out / "report.md").read_text()
     assert main(["compare", run, run, "--out", str(out)]) == 1
     assert "both hold env grid-world, agent umdqn-c" in capsys.readouterr().err

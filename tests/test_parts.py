@@ -34,6 +34,7 @@ SHORT = {
     "evaluation.episodes": 5,
     "checkpoint_every": 150,
 }
+PATHS = [path for path in [os.environ.get("PYTHONPATH")] if path]
 OWN_FIELDS = {
     "representation": ("scale", 0.2),
     "metric": ("spread", 0.75),
@@ -43,6 +44,7 @@ OWN_FIELDS = {
     "replay": ("weight", 0.25),
     "exploration": ("period", 3),
     "target": ("interval", 40),
+    "support": ("half_width", 3.0),
 }
 
 
@@ -70,7 +72,7 @@ def in_new_process(*arguments: str, cwd: Path = TESTS) -> subprocess.CompletedPr
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *PATHS])},
         capture_output=True,
         text=True,
         timeout=120,
@@ -79,7 +81,7 @@ def in_new_process(*arguments: str, cwd: Path = TESTS) -> subprocess.CompletedPr
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> umdqn.Run:
-    """A run whose eight parts are all examples."""
+    """A run whose nine parts are all examples."""
     out = tmp_path_factory.mktemp("parts") / "run"
     return umdqn.train("grid-world", out=out, **{**SHORT, **by_name()})
 

@@ -183,7 +183,7 @@ def test_any_gymnasium_environment_trains(tmp_path, capsys):
     command = ["train", "gymnasium.envs.classic_control:CartPoleEnv", "dqn", "--steps", "120"]
     small = ["--torso.widths", "8", "--replay.warmup", "40", "--evaluation.episodes", "2"]
     limited = ["--evaluation.limit", "50", "--num_envs", "2", "--out", str(path)]
-    assert main([*command, *small, *limited]) == 0
+    assert main([*command, *small, *limited, "--support", "fixed"]) == 0
     assert "are taken to lie in [-10, 110]" in capsys.readouterr().err
     assert umdqn.load(path).predict(np.zeros((3, 4), np.float32))[0].shape == (3,)
 

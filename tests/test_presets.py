@@ -46,7 +46,10 @@ def test_preset_tuned_fits_every_environment_of_the_paper(env):
     tuned, paper = (configure(env, "umdqn-c", preset) for preset in ("tuned", "paper"))
     assert tuned.optimiser.schedule == "cosine"
     assert tuned.optimiser.learning_rate > paper.optimiser.learning_rate
-    assert (tuned.domain, tuned.discount) == (paper.domain, paper.discount)
+    assert tuned.discount == paper.discount
+    assert tuned.domain is None
+    fixed = configure(env, "umdqn-c", "tuned", {"support": "fixed"})
+    assert fixed.domain == paper.domain
     family = PRESETS["tuned"][TABLES["families"][env]]
     assert set(family["all"]) <= {path for path, *_ in leaves(tuned)}
 

@@ -106,7 +106,7 @@ def test_failures_are_listed_and_stop_nothing(tmp_path, monkeypatch, capsys):
         "            raise ValueError('the motor is on fire')\n"
         "        return self.observation_space.sample() * 0, 0.0, False, False, {}\n"
     )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.syspath_prepend(str(tmp_path))
     out = tmp_path / "out"
     code = main(

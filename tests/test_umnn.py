@@ -110,14 +110,14 @@ def test_gradients_are_the_referees():
 
 
 def test_cdfs_of_a_trained_network_are_within_1e_4_of_an_adaptive_integral(small_run):
-    """The issue's bar on quadrature, on the domain of a network that has been trained."""
+    """The issue's bar on quadrature, on the support of a network that has been trained."""
     learned = small_run.learned[0]
     network = small_run.agent.network(learned.params)
     for state, action in (((2, 6), 0), ((3, 4), 1), ((0, 0), 3)):
         observation = jnp.asarray(state, jnp.float32)
-        law = network.law(observation, jnp.int32(action), learned.support)
+        law = network.law(observation, jnp.int32(action), learned.unit)
         features = network.features(observation)
         for x in np.linspace(-1, 1, 21):
             exact = 1 / (1 + np.exp(-adaptive(network.head.umnn, features, x, action)))
-            z = learned.support.from_unit(jnp.float32(x))
+            z = law.support.from_unit(jnp.float32(x))
             assert float(law.cdf(z)) == pytest.approx(exact, abs=1e-4)

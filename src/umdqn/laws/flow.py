@@ -129,8 +129,11 @@ class FlowLaw(TrainedLaw):
         return self.support.from_unit(self.table.inverse(self.link.quantile(tau)))
 
     @property
-    def edge_mass(self) -> Float[Array, "*laws"]:
+    def edge_mass(self) -> Float[Array, "*laws"] | None:
         """Mass at or beyond the bounds of the support, its outermost hundredths included."""
+        # An open support holds nothing up.
+        if self.support.open:
+            return None
         return self._each(lambda law: law._mass_at_edges(law.support.low, law.support.high))  # type: ignore[attr-defined]
 
     def claims(

@@ -87,14 +87,18 @@ class QuantileLaw(TrainedLaw):
         self, z: Float[Array, "*points"]
     ) -> tuple[Float[Array, "*points"], Float[Array, "*points"], Float[Array, "*points"]]:
         """The fraction between the ends, and how many reaches below and above them z lies."""
-        low, high = self._function(jnp.asarray([0.0, 1.0]))
-        fraction = (self.table.inverse(self.support.to_unit(jnp.clip(z, low, high))) + 1) / 2
-        below, above = jnp.maximum(low - z, 0.0), jnp.maximum(z - high, 0.0)
-        return jnp.clip(fraction, 0.0, 1.0), below / self._reach, above / self._reach
+        # In units of the support: far from 0, returns are too coarse for narrow laws.
+        x, low, high = self.support.to_unit(z), self.table.heights[0], self.table.heights[-1]
+        fraction = (self.table.inverse(jnp.clip(x, low, high)) + 1) / 2
+        below, above = jnp.maximum(low - x, 0.0), jnp.maximum(x - high, 0.0)
+        return jnp.clip(fraction, 0.0, 1.0), below / _TAIL_REACH, above / _TAIL_REACH
 
     @property
-    def edge_mass(self) -> Float[Array, "*laws"]:
+    def edge_mass(self) -> Float[Array, "*laws"] | None:
         """Mass at or beyond the bounds of the support, its outermost hundredths included."""
+        # An open support holds nothing up.
+        if self.support.open:
+            return None
         return self._each(lambda law: law._mass_at_edges(law.support.low, law.support.high))  # type: ignore[attr-defined]
 
     def claims(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import cast
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,7 +12,7 @@ from jaxtyping import Array, Float, Int, PyTree
 from umdqn.errors import check, check_count
 from umdqn.laws.atoms import QuantileAtoms
 from umdqn.laws.support import Support
-from umdqn.laws.trained import HasClaims, TrainedLaw
+from umdqn.laws.trained import TrainedLaw
 from umdqn.networks.dense import Linear
 from umdqn.networks.implicit import ImplicitQuantileNetwork
 from umdqn.representations.discrete import placed
@@ -55,10 +53,11 @@ class _ProposalHead(Head):
     ) -> Float[Array, ""]:
         """Has the gradient of Wasserstein-1 in the boundaries, less a bonus for even shares."""
         shares, boundaries, middles = self._propose(features)
-        network, features, edges = jax.lax.stop_gradient((self.network, features, boundaries))
-        edge = network.quantiles(features, edges)[action]
-        _, claimed = jax.lax.stop_gradient(cast(HasClaims, law).claims(middles))
-        middle = jax.lax.stop_gradient(support).to_unit(claimed)
+        # In units of the shape: where the law lies changes no fraction.
+        network, features, *fractions = jax.lax.stop_gradient(
+            (self.network, features, boundaries, middles)
+        )
+        edge, middle = (network.quantiles(features, each)[action] for each in fractions)
         entropy = -jnp.sum(shares * jnp.log(jnp.maximum(shares, 1e-12)))
         return jnp.sum(fraction_gradient(edge, middle) * boundaries) - self.entropy * entropy
 

@@ -40,7 +40,8 @@ _LATE_FIELDS = {"checkpoint_every": 10_000}
 
 
 def _compared(agent: str, **fields: Any) -> Case:
-    return Case(agent, "tuned", _COMPARED_STEPS, fields)
+    # In one domain for all: what is compared is not where laws are resolved.
+    return Case(agent, "tuned", _COMPARED_STEPS, {"support": "fixed", **fields})
 
 
 def _cases() -> dict[str, dict[str, Case]]:
