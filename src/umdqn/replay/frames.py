@@ -89,13 +89,14 @@ class FrameStorage(Storage):
         return draw_valid(random, filled_slots * self.copies, count, valid, index_of)
 
     def rows(self, rings: Rings, index: Any) -> Transition:
-        action, reward, discount, _ = rings["numbers"][index].T
+        action, reward, discount, _, followed = rings["numbers"][index].T
         return Transition(
             self._stacks(rings, index, 0),
             action.astype(np.int32),
             reward,
             discount,
             self._stacks(rings, index, 1),
+            followed.astype(np.int32),
         )
 
     def _stacks(self, rings: Rings, index: Any, ahead: int) -> Any:

@@ -14,8 +14,9 @@ from umdqn.replay.rings import Random, Rings, Rows, put_rows, ring_rows
 from umdqn.replay.transition import Transition
 from umdqn.specs import Observation
 
-NUMBERS = 4
-"""Action, reward, discount, and whether the episode ended here (terminated or truncated)."""
+NUMBERS = 5
+"""Action, reward, discount, whether the episode ended here (terminated or truncated), and the
+action of a fixed policy in the next state, or -1."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,5 +100,6 @@ class Storage(abc.ABC):
 
 def numbers_of(arrays: ModuleType, seen: Transition, last: Any) -> Any:
     """Return the row of numbers that describes a transition."""
-    row = (seen.action, seen.reward, seen.discount, last)
+    followed = -1 if seen.next_action is None else seen.next_action
+    row = (seen.action, seen.reward, seen.discount, last, followed)
     return arrays.stack([arrays.asarray(number, arrays.float32) for number in row])

@@ -115,7 +115,7 @@ class Config:
     """Copies of the environment that step together; host loop only."""
 
     def __post_init__(self) -> None:
-        from umdqn.agents.agent import check_pair
+        from umdqn.agents.pairs import check_pair
 
         for kind, name, table in (
             ("agent", self.agent, ALGORITHMS),
