@@ -180,7 +180,7 @@ class Agent:
         return self.decision.scores(laws.confined())
 
     def greedy(self, learned: Learned, observation: Shaped[Array, "..."]) -> Int[Array, ""]:
-        """Return the action with the largest score, the first one on a tie; or the fixed policy's."""
+        """Return the action with the largest score (the first on a tie), or the fixed policy's."""
         if self.policy is not None:
             return self.policy.act(observation)
         return jnp.argmax(self.scores(self.laws(learned, observation))).astype(jnp.int32)
@@ -250,9 +250,9 @@ class Agent:
         unit: Unit,
     ) -> TrainedLaw:
         """The law of the next state's greedy action, or of the fixed policy's, as data."""
-        observation = transition.next_observation
-        if self.policy is not None:
-            law = target_network.law(observation, transition.next_action, unit)
+        observation, given = transition.next_observation, transition.next_action
+        if self.policy is not None and given is not None:
+            law = target_network.law(observation, given, unit)
         elif self.double:
             action = jnp.argmax(self.scores(network.laws(observation, unit)))
             law = target_network.law(observation, action, unit)

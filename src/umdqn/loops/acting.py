@@ -16,7 +16,7 @@ from umdqn.specs import AnyArray, Key
 
 
 @kept_programs
-def greedy_program(agent: Agent) -> Callable[[Learned, Any], Int[Array, "batch"]]:
+def greedy_program(agent: Agent) -> Callable[[Learned, Any], Int[AnyArray, "batch"]]:
     """Return the greedy choice for a batch of observations, compiled; or the fixed policy's."""
     policy = agent.policy
     if policy is not None:
@@ -64,7 +64,7 @@ def act_on_batch(
 
 
 def follow_on_batch(
-    agent: Agent, actions: Int[AnyArray, "batch"], moment: Moment, key: Key
+    agent: Agent, actions: Int[Array, "batch"], moment: Moment, key: Key
 ) -> Int[Array, "batch"]:
     """Return the actions of a fixed policy, with exploring ones in place of some."""
     keys = jax.random.split(key, actions.shape[0])

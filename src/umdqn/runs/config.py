@@ -90,6 +90,9 @@ class Config:
     """Where laws are resolved: where they are, or in a fixed domain."""
     double: bool = False
     """Choose the next action with the online network, as Double DQN does."""
+    policy: str = ""
+    """Policy that is followed and whose laws are learned, module:attribute or RUN@STEP; by default
+    the agent's own, which improves."""
     steps: int = 60_000
     """Environment steps per seed."""
     seeds: int = 1
