@@ -103,7 +103,7 @@ def _run_policy(run: RunName, spec: EnvSpec) -> FixedPolicy:
                 f"policy {str(run)!r} was trained on {trained.name}, whose {field} is {found}: "
                 f"that of {spec.name} is {needed}"
             )
-    agent = build_agent(config, trained)
+    agent = build_agent(config, trained).refined()
     if agent.policy is not None:
         return agent.policy
     seed, checkpoints = config.all_seeds[0], Checkpoints(run.path)
@@ -112,7 +112,7 @@ def _run_policy(run: RunName, spec: EnvSpec) -> FixedPolicy:
     like = {each: jax.eval_shape(agent.fresh, jax.random.key(0)) for each in config.all_seeds}
     learned = checkpoints.agents(run.step, like)[seed]
     contents = hashlib.sha256(b"".join(leaf.tobytes() for leaf in jax.tree.leaves(learned)))
-    return AgentPolicy(agent.refined(), contents.hexdigest(), learned)
+    return AgentPolicy(agent, contents.hexdigest(), learned)
 
 
 def _updates(config: Config) -> int:
