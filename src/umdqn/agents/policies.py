@@ -60,7 +60,8 @@ class AgentPolicy(FixedPolicy):
         return jax.jit(jax.vmap(self.act))
 
     def act(self, observation: Shaped[Array, "..."]) -> Int[Array, ""]:
-        return self.agent.greedy(self.learned, observation)
+        # Loops of compiled programs take no NumPy arrays as constants.
+        return self.agent.greedy(jax.tree.map(jnp.asarray, self.learned), observation)
 
 
 class PythonPolicy(FixedPolicy):
