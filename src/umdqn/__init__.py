@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from umdqn.runs.config import Config
     from umdqn.runs.configure import configure
     from umdqn.runs.kinds import register
+    from umdqn.runs.policy_law import PolicyLaw, learn_law, load_law
     from umdqn.runs.run import Run, load
     from umdqn.runs.start import resume, train
     from umdqn.specs import Domain
@@ -37,11 +38,14 @@ _HOMES = {
     "Domain": "umdqn.specs",
     "FiniteMdp": "umdqn.envs.finite",
     "Law": "umdqn.laws.law",
+    "PolicyLaw": "umdqn.runs.policy_law",
     "Run": "umdqn.runs.run",
     "UmdqnError": "umdqn.errors",
     "configure": "umdqn.runs.configure",
     "exact_laws": "umdqn.analysis.dynamic_programming",
+    "learn_law": "umdqn.runs.policy_law",
     "load": "umdqn.runs.run",
+    "load_law": "umdqn.runs.policy_law",
     "register": "umdqn.runs.kinds",
     "resume": "umdqn.runs.start",
     "train": "umdqn.runs.start",
@@ -55,12 +59,15 @@ __all__ = [
     "Domain",
     "FiniteMdp",
     "Law",
+    "PolicyLaw",
     "Run",
     "UmdqnError",
     "__version__",
     "configure",
     "exact_laws",
+    "learn_law",
     "load",
+    "load_law",
     "register",
     "resume",
     "train",

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
+from umdqn.agents.fixed import FixedPolicy
 from umdqn.agents.network import Network
 from umdqn.decisions import DECISIONS
 from umdqn.decisions.decision import Decision
@@ -21,12 +22,10 @@ from umdqn.exploration.exploration import Exploration, Moment
 from umdqn.laws.bellman import bellman
 from umdqn.laws.law import Law
 from umdqn.laws.trained import TrainedLaw
-from umdqn.metrics import METRICS
 from umdqn.metrics.metric import Comparison, Metric
 from umdqn.networks.torso import Embedding, Torso
 from umdqn.optimisers.optimiser import Optimiser
 from umdqn.replay.transition import Batch, Transition
-from umdqn.representations import REPRESENTATIONS
 from umdqn.representations.representation import Representation
 from umdqn.specs import Domain, EnvSpec, Key
 from umdqn.supports.support_rule import Placer, SupportRule, Target, Unit
@@ -87,6 +86,8 @@ class Agent:
     """Updates of the run if learning rates fall over it, else 0: runs share their programs."""
     update_every: int
     """Environment steps between two updates."""
+    policy: FixedPolicy | None = None
+    """Policy that is followed, and whose laws are learned; None: the greedy one, which improves."""
 
     @cached_property
     def _static(self) -> PyTree:
@@ -156,7 +157,7 @@ class Agent:
                 f"decision {DECISIONS.name_of(self.decision)!r} must give one score per law, shape "
                 f"({self.spec.num_actions},), not {scores.shape}"
             )
-        action = jax.eval_shape(self.act, learned, seen, moment, key)
+        action = jax.eval_shape(self.follow, jnp.int32(0), moment, key)
         if action.shape or not jnp.issubdtype(action.dtype, jnp.integer):
             raise UmdqnError(
                 f"exploration {EXPLORATIONS.name_of(self.exploration)!r} must give one action, a "
@@ -182,19 +183,28 @@ class Agent:
         return self.decision.scores(laws.confined())
 
     def greedy(self, learned: Learned, observation: Shaped[Array, "..."]) -> Int[Array, ""]:
-        """Return the action with the largest score; the first one on a tie."""
+        """Return the action with the largest score (the first on a tie), or the fixed policy's."""
+        if self.policy is not None:
+            return self.policy.act(observation)
         return jnp.argmax(self.scores(self.laws(learned, observation))).astype(jnp.int32)
 
     def act(
         self, learned: Learned, observation: Shaped[Array, "..."], moment: Moment, key: Key
     ) -> Int[Array, ""]:
         """Return the exploring action; `moment` counts from the end of the warm-up."""
+        if self.policy is not None:
+            return self.follow(self.policy.act(observation), moment, key)
         return self.exploration.act(
             key,
             moment,
             self.spec.num_actions,
             lambda: self.scores(self.laws(learned, observation)),
         )
+
+    def follow(self, action: Int[Array, ""], moment: Moment, key: Key) -> Int[Array, ""]:
+        """Return a given action, or an exploring one in its place."""
+        count = self.spec.num_actions
+        return self.exploration.act(key, moment, count, lambda: jax.nn.one_hot(action, count))
 
     def random(self, moment: Moment, key: Key) -> Int[Array, ""]:
         """Return an action of the warm-up."""
@@ -214,7 +224,7 @@ class Agent:
             resolved = jax.lax.stop_gradient(support)
             shaped = self.representation.shaped
             prediction = network.head.law(features, action, resolved if shaped else support)
-            following = self._next_law(network, target_network, transition.next_observation, unit)
+            following = self._next_law(network, target_network, transition, unit)
             terminal = compare.terminal(transition.reward, resolved)
             target = bellman(following, transition.reward, transition.discount, terminal)
             distance = compare(target, prediction, points, resolved)
@@ -241,11 +251,14 @@ class Agent:
         self,
         network: Network,
         target_network: Network,
-        observation: Shaped[Array, "..."],
+        transition: Transition,
         unit: Unit,
     ) -> TrainedLaw:
-        """The law of the next state's greedy action, as data."""
-        if self.double:
+        """The law of the next state's greedy action, or of the fixed policy's, as data."""
+        observation, given = transition.next_observation, transition.next_action
+        if self.policy is not None and given is not None:
+            law = target_network.law(observation, given, unit)
+        elif self.double:
             action = jnp.argmax(self.scores(network.laws(observation, unit)))
             law = target_network.law(observation, action, unit)
         else:
@@ -295,17 +308,3 @@ def _features(torso: Embedding, spec: EnvSpec) -> int:
     if len(shape) != 1:
         raise UmdqnError(f"torso must embed an observation as a vector, not as {shape}")
     return shape[0]
-
-
-def check_pair(representation: Representation, metric: Metric) -> None:
-    """Raise an error that lists what goes together if a metric cannot train a representation."""
-    kind = type(representation)
-    if metric.comparison(kind) is not None:
-        return
-    name, metric_name = REPRESENTATIONS.name_of(representation), METRICS.name_of(metric)
-    served = [n for n, other in REPRESENTATIONS.items() if metric.comparison(other) is not None]  # type: ignore[arg-type]
-    serving = [n for n, other in METRICS.items() if other().comparison(kind) is not None]  # type: ignore[attr-defined]
-    raise UmdqnError(
-        f"metric {metric_name!r} cannot train representation {name!r}: {name} goes with "
-        f"{', '.join(serving)}; this {metric_name} goes with {', '.join(served)}"
-    )

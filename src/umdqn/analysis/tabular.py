@@ -19,6 +19,7 @@ from umdqn.analysis.tabulated import ExactLaws
 from umdqn.envs.finite import FiniteMdp
 from umdqn.laws.atoms import midpoints
 from umdqn.laws.law import Law
+from umdqn.loops.acting import greedy_program
 from umdqn.loops.compilation import kept_programs
 
 # Fractions at which quantile functions are compared.
@@ -38,13 +39,13 @@ class _Found(NamedTuple):
 def finite_accuracy(agent: Agent, learned: Learned, mdp: FiniteMdp, discount: float) -> Numbers:
     """Return the numbers of `umdqn accuracy`, for one seed.
 
-    Laws are compared with those of the agent's own greedy policy. States are those that an agent
+    Laws are compared with those of the agent's own policy. States are those that an agent
     can act in: terminal states, and states that no episode reaches, are left out.
     """
     states = np.flatnonzero(mdp.visited)
     seen = jnp.asarray(mdp.observations[states])
     found = jax.tree.map(np.asarray, _views_program(agent)(learned, seen))
-    greedy = found.scores.argmax(axis=1)
+    greedy = np.asarray(greedy_program(agent)(learned, mdp.observations[states]))
     actions = np.zeros(mdp.num_states, np.int64)
     actions[states] = greedy
     truth = _truth(mdp, tuple(actions.tolist()), discount)

@@ -132,7 +132,7 @@ def forecast_episodes(
 def forecast_program(
     agent: Agent, env: Environment, discount: float, completes: bool, episodes: int
 ) -> Callable[[Learned, Key], Forecasts]:
-    """Return the compiled forecasts of an agent's greedy policy."""
+    """Return the compiled forecasts of an agent's policy."""
 
     def play(learned: Learned, key: Key) -> Forecasts:
         return forecast_episodes(

@@ -36,8 +36,8 @@ def _judge_program(agent: Agent) -> Callable[..., Judged]:
 
 @kept_programs
 def _rest_program(agent: Agent) -> Callable[..., Float[Array, ""]]:
-    def rest(learned: Learned, seen: Any, key: Key) -> Float[Array, ""]:
-        return draw(agent.law(learned, seen, agent.greedy(learned, seen)), key)
+    def rest(learned: Learned, seen: Any, action: Any, key: Key) -> Float[Array, ""]:
+        return draw(agent.law(learned, seen, action), key)
 
     return jax.jit(rest)
 
@@ -52,17 +52,22 @@ def forecast_hosted(
     seed: int,
     limit: int,
 ) -> Forecasts:
-    """Play episodes of an agent's greedy policy and judge the return of every step that counts.
+    """Play episodes of an agent's policy and judge the return of every step that counts.
 
     Episodes are given up after `limit` steps, which cuts them like a time limit.
     """
     greedy, judged, rest = greedy_program(agent), _judge_program(agent), _rest_program(agent)
     key = jax.random.key(seed)
+
+    def completed(seen: np.ndarray, number: int) -> float:
+        action = np.int32(greedy(learned, seen[None])[0])
+        return float(rest(learned, seen, action, jax.random.fold_in(key, number)))
+
     return collect(
         env,
         islice(play_hosted(env, lambda seen: greedy(learned, seen), seed, limit), episodes),
         lambda *batch: judged(learned, *batch),
-        lambda seen, number: float(rest(learned, seen, jax.random.fold_in(key, number))),
+        completed,
         discount,
         completes,
     )

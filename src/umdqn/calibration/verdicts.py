@@ -46,7 +46,7 @@ def verdict(scores: dict[str, Any]) -> str:
 def compared(scores: dict[str, Any]) -> str:
     """Say what was compared, in one sentence."""
     text = (
-        f"compared: laws of the greedy policy at the first {scores['steps_counted']:,} steps of "
+        f"compared: laws of the policy at the first {scores['steps_counted']:,} steps of "
         f"{scores['episodes']:,} episodes with {scores['returns']:,} realised returns"
     )
     if scores["completed"]:

@@ -1,14 +1,25 @@
-"""The command `train`."""
+"""The commands that train: `train`, `law-of`."""
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from umdqn.cli.options import Command, add_fields, given_fields
-from umdqn.errors import UmdqnError
+from umdqn.cli.tables import print_table
+from umdqn.errors import UmdqnError, check_count
+
+_COLUMNS = {
+    "mean": "mean",
+    "std": "std",
+    "quantile_05": "5%",
+    "median": "50%",
+    "quantile_95": "95%",
+    "worst_tenth": "mean of the worst tenth",
+}
 
 
 def _add_train(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
@@ -23,7 +34,7 @@ def _add_train(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     parser.add_argument(
         "--log", action="append", default=[], metavar="LOG", help="also log to tensorboard or wandb"
     )
-    add_fields(parser, tokens, ("env", "agent", "preset"))
+    add_fields(parser, tokens, ("env", "agent", "preset", "policy"))
 
 
 def train(options: argparse.Namespace) -> None:
@@ -83,5 +94,50 @@ def _choose_cores(config: Any) -> None:
         use_all_cores()
 
 
-COMMANDS = (Command("train", "Train an agent; writes a run directory.", train, _add_train),)
+def _add_law_of(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
+    parser.usage = "%(prog)s POLICY ENV [OPTION ...]"
+    parser.add_argument("policy", metavar="POLICY", help="run directory, or module:attribute")
+    parser.add_argument("env", metavar="ENV", help="environment")
+    parser.add_argument("--agent", default="umdqn-c", help="algorithm (default umdqn-c)")
+    parser.add_argument("--preset", default="tuned", help="hyperparameters: paper or tuned")
+    parser.add_argument(
+        "--explore", default="0.1", help="probability of a random action (default 0.1)"
+    )
+    parser.add_argument("--episodes", default="1000", help="episodes to compare with")
+    parser.add_argument("--out", type=Path, help="run directory (default: a new one under runs/)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object only")
+    add_fields(parser, tokens, ("env", "agent", "preset", "policy"))
+
+
+def law_of(options: argparse.Namespace) -> None:
+    """Learn the law of a policy, and compare it with realised returns."""
+    from umdqn.cli.display import TrainingDisplay
+    from umdqn.runs.policy_law import PolicyLaw, configure_law
+    from umdqn.runs.start import train_config
+    from umdqn.runs.values import read_number
+
+    episodes = read_number("episodes", int, options.episodes)
+    check_count("episodes", episodes, least=2)
+    policy, fields = options.policy, given_fields(options)
+    config = configure_law(
+        policy, options.env, options.agent, options.preset, options.explore, fields
+    )
+    _choose_cores(config)
+    with TrainingDisplay(config) as display:
+        result = PolicyLaw(train_config(config, options.out, [display]))
+    start = result.at_start()
+    verdict = result.calibration(episodes)["verdict"]
+    if options.json:
+        print(json.dumps({"path": str(result.path), "start": start, "verdict": verdict}))
+        return
+    print("law of the discounted return in first states:")
+    print_table(tuple(_COLUMNS.values()), [[f"{start[name]:.4g}" for name in _COLUMNS]])
+    print(f"verdict: {verdict}")
+    print(result.path)
+
+
+COMMANDS = (
+    Command("train", "Train an agent; writes a run directory.", train, _add_train),
+    Command("law-of", "Learn the law of the return of a policy.", law_of, _add_law_of),
+)
 """Commands that train one run."""

@@ -55,6 +55,11 @@ class HostEnv(abc.ABC):
         self._episodes = [0] * copies
         self._actions: list[list[int]] = [[] for _ in range(copies)]
 
+    @property
+    def first_state(self) -> int | None:
+        """Number of the first state, if the environment gives numbers that became vectors."""
+        return None
+
     @abc.abstractmethod
     def _begin(self, copy: int, seed: int) -> np.ndarray:
         """Start an episode of one copy and return its first observation."""
@@ -137,6 +142,10 @@ class GymnasiumEnvs(HostEnv):
         space = self._envs[0].observation_space
         self._numbered = space if isinstance(space, spaces.Discrete) else None
         self._steps = 0
+
+    @property
+    def first_state(self) -> int | None:
+        return None if self._numbered is None else int(self._numbered.start)
 
     def _begin(self, copy: int, seed: int) -> np.ndarray:
         env = self._envs[copy]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, PyTree
+from jaxtyping import Array, Int, PyTree, Shaped
 
 from umdqn.agents.agent import Agent, AgentState
 from umdqn.envs.environment import Environment
@@ -97,17 +97,13 @@ class CompiledLoop:
         """Take one step of the environment and store it; start a new episode where one ended."""
         env_key, reset_key = self._keys(state.key, step)[:2]
         observation = self.env.observe(state.episode.env)
-        if warm:
-            key = jax.random.fold_in(state.explore_key, 2**31 - 1)
-            action = self.agent.random(Moment(step, step), key)
-        else:
-            since = step - self.replay.warmup
-            moment = Moment(since, since)
-            action = self.agent.act(state.agent.learned, observation, moment, state.explore_key)
+        action = self._action(step, state, observation, warm)
         episode, found = advance(self.env, state.episode, action, env_key)
         last = found.last
         discount = bootstrap_discount(found, self.discount, self.truncation_terminates)
-        seen = Transition(observation, action, found.reward, discount, found.observation)
+        policy = self.agent.policy
+        followed = jnp.int32(-1) if policy is None else policy.act(found.observation)
+        seen = Transition(observation, action, found.reward, discount, found.observation, followed)
         progress = progress._replace(
             episodes=progress.episodes + last,
             returns=progress.returns + jnp.where(last, episode.total, 0.0),
@@ -117,6 +113,22 @@ class CompiledLoop:
         following = self.env.observe(episode.env)
         memory = self.memory.add(state.memory, 0, seen, last, following)
         return step + 1, state._replace(memory=memory, episode=episode), progress
+
+    def _action(
+        self,
+        step: Int[Array, ""],
+        state: LoopState,
+        observation: Shaped[Array, "..."],
+        warm: bool,
+    ) -> Int[Array, ""]:
+        """Choose an action; a fixed policy is followed during the warm-up, too."""
+        since = step if warm else step - self.replay.warmup
+        moment, key = Moment(since, since), state.explore_key
+        if warm:
+            key = jax.random.fold_in(key, 2**31 - 1)
+            if self.agent.policy is None:
+                return self.agent.random(moment, key)
+        return self.agent.act(state.agent.learned, observation, moment, key)
 
     def _learn_when_due(self, step: Int[Array, ""], state: LoopState, progress: Progress) -> Carry:
         """Update every `update_every` steps; a chunk may end between two updates."""

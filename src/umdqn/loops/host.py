@@ -15,7 +15,7 @@ from jaxtyping import Array, Float, Int
 from umdqn.agents.agent import Agent, AgentState
 from umdqn.envs.hosted import HostEnv
 from umdqn.exploration.exploration import Moment
-from umdqn.loops.acting import act_on_batch, random_on_batch
+from umdqn.loops.acting import act_on_batch, follow_on_batch, random_on_batch
 from umdqn.loops.compilation import kept_programs
 from umdqn.loops.progress import Progress
 from umdqn.replay.memory import Memory
@@ -54,6 +54,7 @@ class HostPrograms:
     def __init__(self, agent: Agent, copies: int):
         shapes = jax.eval_shape(agent.init, jax.random.key(0))
         self.structure = jax.tree.structure(shapes)
+        self._follows = agent.policy is not None
 
         def act(
             leaves: list[Array], observations: Array, moment: Moment, key: Key
@@ -74,7 +75,11 @@ class HostPrograms:
             progress = progress.after_update(outcome, step)
             return jax.tree.leaves(state), progress, outcome.losses
 
+        def follow(actions: Array, moment: Moment, key: Key) -> Int[Array, "copies"]:
+            return follow_on_batch(agent, actions, moment, key)
+
         self.init = jax.jit(agent.init)
+        self.follow = jax.jit(follow)
         self.act = jax.jit(act)
         self.random = jax.jit(random)
         self.learn = jax.jit(learn, donate_argnums=(0, 1))
@@ -85,11 +90,15 @@ class HostPrograms:
         progress = jax.device_put(Progress.none(), key.device)
         start = Moment.on_host(0)
         jax.block_until_ready(self.random(start, key))
-        jax.block_until_ready(self.act(leaves, observations, start, key))
+        if self._follows:
+            followed = np.zeros(len(observations), np.int64)
+            jax.block_until_ready(self.follow(followed, start, key))
+        else:
+            jax.block_until_ready(self.act(leaves, observations, start, key))
         for _ in range(_WARM_UPDATES):
             seen = np.zeros((2, batch_size, *observations.shape[1:]), observations.dtype)
             numbers, counts = np.zeros(batch_size, np.float32), np.zeros(batch_size, np.int32)
-            blank = host_transition(seen[0], counts, numbers, numbers, seen[1])
+            blank = host_transition(seen[0], counts, numbers, numbers, seen[1], counts)
             index: Any = np.zeros(batch_size, np.int64)
             weight: Any = np.ones(batch_size, np.float32)
             batch = Batch(blank, index, weight)

@@ -85,6 +85,8 @@ class HostSeed:
         self._returns = np.zeros(loop.copies)
         self._observation: np.ndarray | None = None
         self._actions = np.zeros(loop.copies, np.int64)
+        self._followed = np.full(loop.copies, -1, np.int64)
+        """What a fixed policy does in the current observations."""
 
     @property
     def state(self) -> AgentState:
@@ -116,6 +118,7 @@ class HostSeed:
         episodes, total = 0, 0.0
         if self._observation is None:
             self._observation = self._begin()
+            self._followed = self._follow(self._observation)
             self._actions = self._choose()
         while self._step < self._target:
             ended = self._interact()
@@ -149,6 +152,8 @@ class HostSeed:
         step = self.env.step(self._actions)
         discounts = bootstrap_discount(step, loop.discount, loop.truncation_terminates)
         rewards, last = _clipped(loop, step), step.terminated | step.truncated
+        # Where a time limit cut the episode, too: its return goes on.
+        followed = self._follow(step.observation, ~step.terminated)
         for copy in range(loop.copies):
             transition = host_transition(
                 seen[copy],
@@ -156,14 +161,26 @@ class HostSeed:
                 rewards[copy],
                 discounts[copy],
                 step.observation[copy],
+                followed[copy],
             )
             self.memory = loop.memory.add(
                 self.memory, copy, transition, last[copy], step.following[copy]
             )
         self._observation = step.following
+        self._followed = np.where(last, self._follow(step.following, last), followed)
         self._returns += step.reward
         self._step += loop.copies
         return last
+
+    def _follow(self, observations: np.ndarray, where: np.ndarray | None = None) -> np.ndarray:
+        """Return the actions of a fixed policy, in some copies; -1 in others, or without one."""
+        policy = self.loop.agent.policy
+        rows = np.full(len(observations), policy is not None)
+        rows = rows if where is None else rows & where
+        actions = np.full(len(observations), -1, np.int64)
+        if policy is not None and rows.any():
+            actions[rows] = policy.choose(observations[rows])
+        return actions
 
     def _choose(self) -> np.ndarray:
         """Choose the next actions of all copies."""
@@ -171,7 +188,10 @@ class HostSeed:
         warm = self._step < warmup
         since = self._step if warm else self._step - warmup
         moment = Moment.on_host(since, copies)
-        if warm:
+        if self.loop.agent.policy is not None:
+            key = self._warm_key if warm else self._explore_key
+            chosen = self._programs.follow(self._followed, moment, key)
+        elif warm:
             chosen = self._programs.random(moment, self._warm_key)
         else:
             chosen = self._programs.act(self._leaves, self._observation, moment, self._explore_key)
@@ -230,6 +250,7 @@ class HostSeed:
             self._observation[copy] = self.env.restart(copy)
             self.memory = self.loop.memory.begin(self.memory, copy, self._observation[copy])
         self._returns[:] = 0.0
+        self._followed = self._follow(self._observation)
         self._actions = self._choose()
 
 

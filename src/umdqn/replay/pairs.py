@@ -32,8 +32,8 @@ class PairStorage(Storage):
         # An interruption ended the episode of the newest row, if there is one.
         numbers, head = rings["numbers"], rings["head"][copy]
         newest = self._slot(copy, head - 1)
-        row = numbers[newest] * np.array([1, 1, 1, 0], np.float32)
-        cut = row + np.array([0, 0, 0, 1], np.float32) * (head > 0)
+        row = numbers[newest] * np.array([1, 1, 1, 0, 1], np.float32)
+        cut = row + np.array([0, 0, 0, 1, 0], np.float32) * (head > 0)
         return rings | {"numbers": put(numbers, newest, cut)}
 
     def add(self, rings: Rings, copy: int, seen: Transition, last: Any, following: Any) -> Rings:

@@ -14,8 +14,9 @@ from umdqn.replay.rings import Random, Rings, Rows, put_rows, ring_rows
 from umdqn.replay.transition import Transition
 from umdqn.specs import Observation
 
-NUMBERS = 4
-"""Action, reward, discount, and whether the episode ended here (terminated or truncated)."""
+NUMBERS = 5
+"""Action, reward, discount, whether the episode ended here (terminated or truncated), and the
+action of a fixed policy in the next state, or -1."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,25 +64,30 @@ class Storage(abc.ABC):
         """Return whether rows, each one later than a stored transition, hold transitions, too."""
 
     def transitions(self, rings: Rings, index: Any, n_step: int = 1) -> Transition:
-        """Return the transitions of given rows, or of up to `n_step` rows from each one on."""
+        """Return the transitions of given rows, or of up to `n_step` rows from each one on.
+
+        They end with the episode, or before an action that the policy to follow would not take.
+        """
         numbers = rings["numbers"]
-        action, reward, discount, last = numbers[index].T
+        action, reward, discount, last, followed = numbers[index].T
         end = index
         for _ in range(n_step - 1):
             ahead = end - end % self.slots + (end % self.slots + 1) % self.slots
-            goes = (last == 0) & self.known(rings, ahead)
-            _, more, factor, ends = numbers[ahead].T
+            taken, more, factor, ends, following = numbers[ahead].T
+            goes = (last == 0) & self.known(rings, ahead) & ((followed < 0) | (taken == followed))
             reward = reward + goes * discount * more
             discount = discount * (1 + goes * (factor - 1))
             # Where it stops once, it stops for good.
             last = 1 - goes * (1 - ends)
             end = end + goes * (ahead - end)
+            followed = followed + goes * (following - followed)
         return Transition(
             self.before(rings, index),
             action.astype(np.int32),
             reward,
             discount,
             self.after(rings, end),
+            followed.astype(np.int32),
         )
 
     @abc.abstractmethod
@@ -129,5 +135,6 @@ class Storage(abc.ABC):
 
 def numbers_of(arrays: ModuleType, seen: Transition, last: Any) -> Any:
     """Return the row of numbers that describes a transition."""
-    row = (seen.action, seen.reward, seen.discount, last)
+    followed = -1 if seen.next_action is None else seen.next_action
+    row = (seen.action, seen.reward, seen.discount, last, followed)
     return arrays.stack([arrays.asarray(number, arrays.float32) for number in row])

@@ -15,6 +15,8 @@ class Transition(NamedTuple):
     reward: Float[Array, "..."]
     discount: Float[Array, "..."]
     next_observation: Shaped[Array, "..."]
+    next_action: Int[Array, "..."] | None = None
+    """What a fixed policy does next, where the agent follows one; -1 or None elsewhere."""
 
 
 def host_transition(*arrays: Any) -> Transition:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import jax
 import numpy as np
 
 from umdqn.agents.agent import Agent, Learned
+from umdqn.agents.fixed import FixedPolicy
+from umdqn.agents.policies import AbsentPolicy, AgentPolicy
 from umdqn.calibration.forecasts import Forecasts, forecast_program
 from umdqn.calibration.hosted import forecast_hosted
 from umdqn.envs.catalogue import find
@@ -19,7 +22,10 @@ from umdqn.loops.compiled_training import CompiledTraining
 from umdqn.loops.evaluation import Returns
 from umdqn.loops.host import HostLoop
 from umdqn.loops.host_training import HostTraining
+from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.config import Config
+from umdqn.runs.following import RunName, given_policy, runs_compiled
+from umdqn.runs.manifests import read_manifest
 from umdqn.runs.policy import EVALUATION_STREAM
 from umdqn.specs import EnvSpec
 
@@ -36,14 +42,18 @@ def environment(config: Config) -> Entry:
 
 def is_compiled(config: Config) -> bool:
     """Return whether the environment runs inside of compiled programs."""
-    return config.loop != "host" and environment(config).compiled is not None
+    entry = environment(config)
+    possible = entry.compiled is not None and runs_compiled(config.policy, entry)
+    return config.loop != "host" and possible
 
 
 def check_loop(config: Config) -> None:
     """Raise if the environment cannot run in the configured loop."""
     compiled = is_compiled(config)
     possible = compiled or config.loop != "compiled"
-    check(possible, "loop", config.loop, f"{config.env} runs in Python only")
+    alone = environment(config).compiled is None
+    what = config.env if alone else f"policy {config.policy!r}"
+    check(possible, "loop", config.loop, f"{what} runs in Python only")
     single = not compiled or config.num_envs == 1
     check(single, "num_envs", config.num_envs, "more than 1 needs --loop host here")
 
@@ -64,7 +74,45 @@ def build_agent(config: Config, spec: EnvSpec | None = None) -> Agent:
         double=config.double,
         updates=_updates(config) if config.optimiser.depends_on_length else 0,
         update_every=config.update_every,
+        policy=_policy(config, spec),
     )
+
+
+def _policy(config: Config, spec: EnvSpec | None) -> FixedPolicy | None:
+    """Return the policy to follow; only laws can be read without it, if `spec` is given."""
+    if not config.policy:
+        return None
+    try:
+        run = RunName.read(config.policy)
+        if run is not None:
+            return _run_policy(run, environment(config).spec if spec is None else spec)
+        return given_policy(config.policy, environment(config))
+    except UmdqnError as error:
+        if spec is None:
+            raise
+        return AbsentPolicy(str(error))
+
+
+def _run_policy(run: RunName, spec: EnvSpec) -> FixedPolicy:
+    """Return the policy of the first seed of a run."""
+    config, trained, _ = read_manifest(run.path)
+    for field in ("observation", "num_actions", "first_action"):
+        found, needed = getattr(trained, field), getattr(spec, field)
+        if found != needed:
+            raise UmdqnError(
+                f"policy {str(run)!r} was trained on {trained.name}, whose {field} is {found}: "
+                f"that of {spec.name} is {needed}"
+            )
+    agent = build_agent(config, trained).refined()
+    if agent.policy is not None:
+        return agent.policy
+    seed, checkpoints = config.all_seeds[0], Checkpoints(run.path)
+    kept = checkpoints.steps()
+    check(run.step in kept, "policy", str(run), f"checkpoints are at {kept}")
+    like = {each: jax.eval_shape(agent.fresh, jax.random.key(0)) for each in config.all_seeds}
+    learned = checkpoints.agents(run.step, like)[seed]
+    contents = hashlib.sha256(b"".join(leaf.tobytes() for leaf in jax.tree.leaves(learned)))
+    return AgentPolicy(agent, contents.hexdigest(), learned)
 
 
 def _updates(config: Config) -> int:

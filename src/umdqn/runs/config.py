@@ -90,6 +90,9 @@ class Config:
     """Where laws are resolved: where they are, or in a fixed domain."""
     double: bool = False
     """Choose the next action with the online network, as Double DQN does."""
+    policy: str = ""
+    """Policy that is followed and whose laws are learned, module:attribute or RUN@STEP; by default
+    the agent's own, which improves."""
     steps: int = 60_000
     """Environment steps per seed."""
     seeds: int = 1
@@ -115,7 +118,7 @@ class Config:
     """Copies of the environment that step together; host loop only."""
 
     def __post_init__(self) -> None:
-        from umdqn.agents.agent import check_pair
+        from umdqn.agents.pairs import check_pair
 
         for kind, name, table in (
             ("agent", self.agent, ALGORITHMS),

@@ -18,14 +18,12 @@ from umdqn.loops.machine import peak_memory
 from umdqn.runs.build import environment, is_compiled
 from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.config import Config
-from umdqn.runs.fields import MissingPart, from_dict, to_dict
-from umdqn.runs.files import is_temporary, locked, read_json, read_sealed, write_sealed
+from umdqn.runs.fields import to_dict
+from umdqn.runs.files import is_temporary, locked, read_sealed, write_sealed
+from umdqn.runs.manifests import FORMAT, FORMAT_VERSION, read_manifest
 from umdqn.runs.records import Mark, Record, Records
 from umdqn.specs import EnvSpec
 
-FORMAT = "umdqn-run"
-FORMAT_VERSION = 3
-_OLD_FORMATS = (1, 2)
 PROMISES = {
     True: "bit for bit, on the same machine and versions",
     False: "bit for bit, if the environment's seeds determine it",
@@ -122,41 +120,7 @@ class RunDirectory:
 
     def read_manifest(self) -> tuple[Config, EnvSpec, dict[str, Any]]:
         """Return the configuration, the environment's specification, and the whole manifest."""
-        if not self.path.is_dir():
-            raise UmdqnError(f"{self.path} is not a run directory: there is no such directory")
-        if not self.manifest_path.is_file():
-            raise UmdqnError(f"{self.path} is not a run directory: it has no manifest.json")
-        manifest = read_json(self.manifest_path)
-        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-            raise UmdqnError(f"{self.manifest_path} is not the manifest of a umdqn run")
-        found = manifest.get("format_version")
-        if found in _OLD_FORMATS:
-            raise UmdqnError(
-                f"{self.path} was written by umdqn 0.1, whose runs umdqn {__version__} cannot "
-                "read: train it again"
-            )
-        if found != FORMAT_VERSION:
-            raise UmdqnError(
-                f"{self.path} has format version {found!r}; this umdqn reads {FORMAT_VERSION}"
-            )
-        manifest = read_sealed(self.manifest_path)
-        try:
-            _check_manifest(manifest)
-            config = from_dict(Config, manifest["config"])
-            return config, from_dict(EnvSpec, manifest["environment"]), manifest
-        except MissingPart as error:
-            raise UmdqnError(
-                f"{self.path} has a part that is not here: {error}; register it first, or run "
-                "where its module can be imported"
-            ) from error
-        except (KeyError, TypeError, AttributeError, ValueError, UmdqnError) as error:
-            writer = manifest.get("versions")
-            known = writer.get("umdqn") if isinstance(writer, dict) else None
-            if isinstance(known, str) and known != __version__:
-                raise UmdqnError(
-                    f"{self.path} was written by umdqn {known}, not {__version__}: {error}"
-                ) from error
-            raise UmdqnError(f"{self.manifest_path} is corrupt: {error}") from error
+        return read_manifest(self.path)
 
     def finished(self, config: Config) -> bool:
         """Return whether this is a finished, readable run of a configuration."""
@@ -198,24 +162,6 @@ class RunDirectory:
     def locked(self) -> contextlib.AbstractContextManager[None]:
         """Take the exclusive lock of this directory, released when the process exits."""
         return locked(self.path)
-
-
-def _check_manifest(manifest: dict[str, Any]) -> None:
-    """Raise if a manifest lacks a field that others rely on."""
-    needed: dict[str, type | tuple[type, ...]] = {
-        "status": str,
-        "step": int,
-        "seconds": (int, float),
-        "versions": dict,
-        "config": dict,
-        "environment": dict,
-    }
-    for name, kind in needed.items():
-        if not isinstance(manifest.get(name), kind):
-            raise UmdqnError(f"{name} is {manifest.get(name)!r}")
-    mark = manifest.get("metrics")
-    if mark is not None and list(map(type, mark)) != [int, str]:
-        raise UmdqnError(f"metrics is {mark!r}")
 
 
 def _left_by_a_start(path: Path) -> bool:

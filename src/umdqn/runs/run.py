@@ -11,13 +11,14 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Shaped
+from jaxtyping import Array, Int, Shaped
 
 from umdqn.agents.agent import Agent, Learned
 from umdqn.calibration.scores import report
 from umdqn.calibration.trust import Trust
 from umdqn.errors import UmdqnError, check, check_count, notice
 from umdqn.laws.law import Law
+from umdqn.loops.acting import greedy_program
 from umdqn.loops.compilation import kept_programs
 from umdqn.loops.evaluation import Returns
 from umdqn.runs.build import build_agent, evaluate, forecast
@@ -37,6 +38,16 @@ def _laws_program(agent: Agent, batch: bool) -> Callable[[Learned, Any], Law]:
         return agent.laws(learned, observation).settled()
 
     return jax.jit(jax.vmap(laws, in_axes=(None, 0)) if batch else laws)
+
+
+@kept_programs
+def _law_program(agent: Agent, batch: bool) -> Callable[[Learned, Any, Any], Law]:
+    """Compile the law of one action for one observation, or for each of a batch."""
+
+    def law(learned: Learned, observation: Shaped[Array, "..."], action: Int[Array, ""]) -> Law:
+        return agent.law(learned, observation, action).settled()
+
+    return jax.jit(jax.vmap(law, in_axes=(None, 0, 0)) if batch else law)
 
 
 class Run:
@@ -115,6 +126,14 @@ class Run:
 
     laws = law
 
+    def followed(self, observation: Any, seed: int | None = None) -> Law:
+        """Return the law of following the policy from an observation, or from each of a batch."""
+        batch, single = batched(observation, self.spec.observation)
+        learned = self.learned[self._known(seed)]
+        actions = np.asarray(greedy_program(self.agent)(learned, batch), np.int32)
+        program = _law_program(self.agent, not single)
+        return program(learned, *((batch[0], actions[0]) if single else (batch, actions)))
+
     def _known(self, seed: int | None) -> int:
         if seed is None:
             return self.seeds[0]
@@ -122,7 +141,7 @@ class Run:
         return seed
 
     def policy(self, seed: int | None = None) -> Policy:
-        """Return the greedy policy of a seed, of the first unless told."""
+        """Return the policy of a seed, of the first unless told: the greedy or the followed one."""
         seed = self._known(seed)
         return Policy(self.agent, self.learned[seed], self.config.evaluation.epsilon, seed)
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import PyTree
 
 from umdqn.agents.agent import Agent
+from umdqn.agents.fixed import PolicyFault
 from umdqn.envs.hosted import EnvironmentFault
 from umdqn.errors import UmdqnError, notice
 from umdqn.loops.machine import peak_memory
@@ -77,7 +78,7 @@ class Trainer:
         self.callback.on_start(self.directory.path, self.config, self.step)
         try:
             self._run(interrupted)
-        except EnvironmentFault:
+        except (EnvironmentFault, PolicyFault):
             # The agents of the last whole chunk are sound.
             self.directory.checkpoints.save_agents(self.step, self._sound)
             raise

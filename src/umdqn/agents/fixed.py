@@ -1,0 +1,26 @@
+"""What a fixed policy is: one that is followed, and whose laws are learned."""
+
+from __future__ import annotations
+
+import abc
+
+import numpy as np
+from jaxtyping import Array, Int, Shaped
+
+from umdqn.errors import UmdqnError
+
+
+class PolicyFault(UmdqnError):
+    """A policy raised, or returned something that is no action."""
+
+
+class FixedPolicy(abc.ABC):
+    """Chooses one action in each observation. Equal policies share their compiled programs."""
+
+    @abc.abstractmethod
+    def choose(self, observations: np.ndarray) -> np.ndarray:
+        """Return the actions in a batch of observations, for environments that run in Python."""
+
+    @abc.abstractmethod
+    def act(self, observation: Shaped[Array, "..."]) -> Int[Array, ""]:
+        """Return the action in one observation, inside of a compiled program."""

@@ -1,0 +1,117 @@
+"""Names of policies to follow: a checkpoint of a run, `module:attribute`, or an object."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from umdqn.agents.agent import Agent
+from umdqn.agents.fixed import FixedPolicy
+from umdqn.agents.policies import PythonPolicy, TablePolicy
+from umdqn.envs.entry import Entry
+from umdqn.envs.tabular import FiniteEnvironment
+from umdqn.errors import InvalidField, UmdqnError, check
+from umdqn.parts.objects import PREFIX, keep, recall
+from umdqn.runs.checkpoints import Checkpoints
+from umdqn.runs.manifests import read_manifest
+
+_KIND = "policy"
+_RUN = re.compile(r"(.+)@(\d+)")
+
+
+class RunName(NamedTuple):
+    """A checkpoint of a run."""
+
+    path: Path
+    step: int
+
+    @classmethod
+    def read(cls, name: str) -> RunName | None:
+        """Return the checkpoint that a name means, or None if the name is of another kind."""
+        found = None if name.startswith(PREFIX) else _RUN.fullmatch(name)
+        return None if found is None else cls(Path(found[1]), int(found[2]))
+
+    def __str__(self) -> str:
+        return f"{self.path}@{self.step}"
+
+
+def policy_name(policy: Any) -> str:
+    """Return the name of a policy, as configurations hold it.
+
+    A run is given as its directory, as `DIRECTORY@STEP`, or as what `umdqn.load` returns; others by
+    `module:attribute`, or as objects.
+    """
+    if isinstance(policy, Path) or (isinstance(policy, str) and ":" not in policy):
+        found = RunName.read(str(policy)) or _newest(Path(policy))
+        read_manifest(found.path)
+        return str(found._replace(path=found.path.resolve()))
+    if isinstance(policy, str):
+        recall(_KIND, policy)
+        return policy
+    if isinstance(getattr(policy, "agent", None), Agent) and hasattr(policy, "steps"):
+        return str(RunName(policy.path.resolve(), policy.steps[policy.seeds[0]]))
+    return keep(_KIND, policy)
+
+
+def _newest(path: Path) -> RunName:
+    read_manifest(path)
+    steps = Checkpoints(path).steps()
+    if not steps:
+        raise UmdqnError(f"{path} has no checkpoint: its policy is unknown")
+    return RunName(path, steps[-1])
+
+
+def runs_compiled(name: str, entry: Entry) -> bool:
+    """Return whether a policy can run inside of compiled programs; "" stands for the agent's own.
+
+    On a finite MDP any policy is a table.
+    """
+    return not name or RunName.read(name) is not None or _finite(entry) is not None
+
+
+def given_policy(name: str, entry: Entry) -> FixedPolicy:
+    """Return a policy that is not a run's; on a finite MDP it is asked once in every state."""
+    given, finite, spec = recall(_KIND, name), _finite(entry), entry.spec
+    if isinstance(given, np.ndarray | list | tuple):
+        count = None if finite is None else finite.mdp.num_states
+        shape = np.shape(given)
+        check(shape == (count,), "policy", shape, "one action per state, of a finite MDP only")
+        table = np.asarray(given)
+        whole = table.dtype.kind in "iu" and table.min() >= 0 and table.max() < spec.num_actions
+        check(whole, "policy", table.tolist(), f"actions from 0 to {spec.num_actions - 1}")
+        return _table(finite, table)
+    env = entry.hosted(1)
+    try:
+        python = PythonPolicy(name, given, spec, env.first_state)
+    finally:
+        env.close()
+    if finite is None:
+        return python
+    actions = np.zeros(finite.mdp.num_states, np.int64)
+    visited = finite.mdp.visited
+    actions[visited] = python.choose(finite.mdp.observations[visited])
+    return _table(finite, actions)
+
+
+def _finite(entry: Entry) -> FiniteEnvironment | None:
+    return entry.compiled if isinstance(entry.compiled, FiniteEnvironment) else None
+
+
+def _table(env: FiniteEnvironment | None, actions: np.ndarray) -> TablePolicy:
+    assert env is not None
+    features = env.mdp.features
+    rows = None if features is None else tuple(map(tuple, features.tolist()))
+    return TablePolicy(tuple(actions.tolist()), rows)
+
+
+def check_explore(explore: Any) -> float:
+    """Return a probability of random actions; raises if it is none."""
+    try:
+        number = float(explore)
+    except (TypeError, ValueError):
+        raise InvalidField("explore", explore, "from 0 to 1") from None
+    check(0 <= number <= 1, "explore", explore, "from 0 to 1")
+    return number
