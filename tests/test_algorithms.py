@@ -13,8 +13,8 @@ from jax.extend.core import jaxprs_in_params
 from scipy import stats
 
 from chain import SUPPORT, agent_of, chain_batch, made, parts
-from umdqn.agents.agent import Learned
 from umdqn.agents.algorithms import ALGORITHMS
+from umdqn.agents.state import Learned
 from umdqn.laws.atoms import Atoms, even_positions, project
 from umdqn.laws.bellman import bellman
 from umdqn.laws.law import Law

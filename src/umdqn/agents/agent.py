@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cached_property
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
+from jaxtyping import Array, Float, Int, PyTree, Shaped
 
 from umdqn.agents.fixed import FixedPolicy
 from umdqn.agents.network import Network
+from umdqn.agents.state import AgentState, Learned, Outcome
 from umdqn.decisions import DECISIONS
 from umdqn.decisions.decision import Decision
 from umdqn.errors import UmdqnError, one_line
@@ -30,40 +30,6 @@ from umdqn.representations.representation import Representation
 from umdqn.specs import Domain, EnvSpec, Key
 from umdqn.supports.support_rule import Placer, SupportRule, Target, Unit
 from umdqn.targets.target import TargetUpdate
-
-
-class Learned(NamedTuple):
-    """What laws are made from."""
-
-    params: PyTree
-    unit: Unit
-
-
-class AgentState(NamedTuple):
-    """Everything that learning changes."""
-
-    params: PyTree
-    target_params: PyTree
-    unit: Unit
-    optimiser: PyTree
-    updates: Int[Array, ""]
-
-    @property
-    def learned(self) -> Learned:
-        """What laws are made from."""
-        return Learned(self.params, self.unit)
-
-
-class Outcome(NamedTuple):
-    """What an update tells."""
-
-    loss: Float[Array, ""]
-    losses: Float[Array, "batch"]
-    """Loss of every transition, unweighted."""
-    clipped: Bool[Array, ""]
-    """Whether the optimiser found the gradient too large."""
-    edge_mass: Float[Array, ""]
-    """Mass of the predicted laws at the edges of their supports; 0 for laws without edges."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -215,37 +181,46 @@ class Agent:
     ) -> tuple[Float[Array, "batch"], tuple[Target, Float[Array, "batch"]]]:
         """Return the loss of each transition, its target's moments, and the mass at edges."""
         network, target_network = self.network(params), self.network(state.target_params)
-        compare, unit = self._comparison, state.unit
+        compare = self._comparison
 
         def one(transition: Transition, points: PyTree) -> tuple[Array, tuple[Target, Array]]:
-            action = transition.action
-            features = network.features(transition.observation)
-            support = network.supports(features, unit)[action]
-            resolved = jax.lax.stop_gradient(support)
-            shaped = self.representation.shaped
-            prediction = network.head.law(features, action, resolved if shaped else support)
-            following = self._next_law(network, target_network, transition, unit)
-            terminal = compare.terminal(transition.reward, resolved)
-            target = bellman(following, transition.reward, transition.discount, terminal)
-            distance = compare(target, prediction, points, resolved)
-            own = network.head.own_loss(features, action, prediction, support)
-            mean = transition.reward + transition.discount * following.confined().mean
-            placing = Target(
-                mean,
-                transition.discount**2 * following.variance if support.open else mean,
-                jax.lax.stop_gradient(mean - prediction.mean),
-                transition.discount,
-            )
-            if shaped:
-                own = own + self.support.loss(support, placing, unit)
-            edge = prediction.edge_mass
-            edge = jnp.float32(0) if edge is None else jax.lax.stop_gradient(edge)
-            return distance + own, (placing, edge)
+            following = self._next_law(network, target_network, transition, state.unit)
+            return self._loss(network, state.unit, transition, following, points)
 
         if self.metric.per_transition:
             points = jax.vmap(compare.draw)(jax.random.split(key, batch.action.shape[0]))
             return jax.vmap(one)(batch, points)
         return jax.vmap(one, in_axes=(0, None))(batch, compare.draw(key))
+
+    def _loss(
+        self,
+        network: Network,
+        unit: Unit,
+        transition: Transition,
+        following: TrainedLaw,
+        points: PyTree,
+    ) -> tuple[Float[Array, ""], tuple[Target, Float[Array, ""]]]:
+        """The loss of one transition, given the law of what follows it."""
+        action, shaped, compare = transition.action, self.representation.shaped, self._comparison
+        features = network.features(transition.observation)
+        support = network.supports(features, unit)[action]
+        resolved = jax.lax.stop_gradient(support)
+        prediction = network.head.law(features, action, resolved if shaped else support)
+        terminal = compare.terminal(transition.reward, resolved)
+        target = bellman(following, transition.reward, transition.discount, terminal)
+        loss = compare(target, prediction, points, resolved)
+        loss = loss + network.head.own_loss(features, action, prediction, support)
+        mean = transition.reward + transition.discount * following.confined().mean
+        placing = Target(
+            mean,
+            transition.discount**2 * following.variance if support.open else mean,
+            jax.lax.stop_gradient(mean - prediction.mean),
+            transition.discount,
+        )
+        if shaped:
+            loss = loss + self.support.loss(support, placing, unit)
+        edge = prediction.edge_mass
+        return loss, (placing, jnp.float32(0) if edge is None else jax.lax.stop_gradient(edge))
 
     def _next_law(
         self,

@@ -13,8 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Shaped
 
-from umdqn.agents.agent import Agent, Learned
+from umdqn.agents.agent import Agent
 from umdqn.agents.fixed import FixedPolicy, PolicyFault
+from umdqn.agents.state import Learned
 from umdqn.errors import UmdqnError, one_line
 from umdqn.specs import EnvSpec
 

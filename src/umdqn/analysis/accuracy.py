@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
-from umdqn.agents.agent import Agent, Learned
+from umdqn.agents.agent import Agent
+from umdqn.agents.state import Learned
 from umdqn.analysis.exact import exact_laws, optimal_actions, optimal_policy
 from umdqn.envs import grid_world as grid
 from umdqn.laws.atoms import midpoints

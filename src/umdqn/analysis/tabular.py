@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from umdqn.agents.agent import Agent, Learned
+from umdqn.agents.agent import Agent
+from umdqn.agents.state import Learned
 from umdqn.analysis.accuracy import WORST, Distances, Numbers, summarise
 from umdqn.analysis.dynamic_programming import exact_laws
 from umdqn.analysis.planning import optimal_actions

@@ -22,7 +22,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, Shaped
 
-from umdqn.agents.agent import Agent, Learned
+from umdqn.agents.agent import Agent
+from umdqn.agents.state import Learned
 from umdqn.envs.environment import Environment
 from umdqn.laws.law import Law
 from umdqn.loops.compilation import kept_programs

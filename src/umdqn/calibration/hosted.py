@@ -10,7 +10,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float
 
-from umdqn.agents.agent import Agent, Learned
+from umdqn.agents.agent import Agent
+from umdqn.agents.state import Learned
 from umdqn.calibration.forecasts import Forecasts, Judged, counted_steps, draw, judge
 from umdqn.envs.hosted import HostEnv
 from umdqn.loops.acting import greedy_program

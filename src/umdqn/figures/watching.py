@@ -14,7 +14,8 @@ from jaxtyping import Array, Shaped
 from matplotlib.animation import PillowWriter
 from matplotlib.axes import Axes
 
-from umdqn.agents.agent import Agent, Learned
+from umdqn.agents.agent import Agent
+from umdqn.agents.state import Learned
 from umdqn.envs.hosted import HostEnv
 from umdqn.errors import UmdqnError, check_count
 from umdqn.figures.style import COLOURS, RETURN, panels, whole_picture

@@ -9,7 +9,8 @@ from typing import Any
 import jax
 from jaxtyping import Array, Int, Shaped
 
-from umdqn.agents.agent import Agent, Learned
+from umdqn.agents.agent import Agent
+from umdqn.agents.state import Learned
 from umdqn.exploration.exploration import Moment
 from umdqn.loops.compilation import kept_programs
 from umdqn.specs import AnyArray, Key

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, PyTree, Shaped
 
-from umdqn.agents.agent import Agent, AgentState
+from umdqn.agents.agent import Agent
+from umdqn.agents.state import AgentState
 from umdqn.envs.environment import Environment
 from umdqn.exploration.exploration import Moment
 from umdqn.loops.episodes import Episode, advance, begin, bootstrap_discount

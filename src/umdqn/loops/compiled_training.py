@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from umdqn.agents.agent import AgentState
+from umdqn.agents.state import AgentState
 from umdqn.loops.compilation import kept_programs
 from umdqn.loops.compiled import CompiledLoop, LoopState
 from umdqn.loops.machine import available_cores

@@ -11,7 +11,8 @@ import jax
 import numpy as np
 from jaxtyping import Float
 
-from umdqn.agents.agent import Agent, Learned
+from umdqn.agents.agent import Agent
+from umdqn.agents.state import Learned
 from umdqn.envs.environment import Environment
 from umdqn.envs.hosted import HostEnv
 from umdqn.exploration.epsilon_greedy import constant

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from umdqn.agents.agent import Agent, AgentState
+from umdqn.agents.agent import Agent
+from umdqn.agents.state import AgentState
 from umdqn.envs.hosted import HostEnv
 from umdqn.exploration.exploration import Moment
 from umdqn.loops.acting import act_on_batch, follow_on_batch, random_on_batch

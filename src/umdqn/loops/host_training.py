@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import jax
 import numpy as np
 
-from umdqn.agents.agent import AgentState
+from umdqn.agents.state import AgentState
 from umdqn.envs.hosted import Position, Stepped
 from umdqn.errors import UmdqnError, notice
 from umdqn.exploration.exploration import Moment

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
-from umdqn.agents.agent import Outcome
+from umdqn.agents.state import Outcome
 from umdqn.specs import AnyArray
 
 

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jaxtyping import PyTree
 
-from umdqn.agents.agent import AgentState
+from umdqn.agents.state import AgentState
 from umdqn.errors import UmdqnError
 from umdqn.replay.rings import Rows
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from umdqn.agents.agent import AgentState
+from umdqn.agents.state import AgentState
 from umdqn.loops.progress import Progress
 from umdqn.loops.snapshot import Restored, Snapshot
 

@@ -8,9 +8,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from umdqn.agents.agent import Agent, Learned
+from umdqn.agents.agent import Agent
 from umdqn.agents.fixed import FixedPolicy
 from umdqn.agents.policies import AbsentPolicy, AgentPolicy
+from umdqn.agents.state import Learned
 from umdqn.calibration.forecasts import Forecasts, forecast_program
 from umdqn.calibration.hosted import forecast_hosted
 from umdqn.envs.catalogue import find

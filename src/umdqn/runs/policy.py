@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from umdqn.agents.agent import Agent, Learned
+from umdqn.agents.agent import Agent
+from umdqn.agents.state import Learned
 from umdqn.errors import InvalidField, check
 from umdqn.loops.acting import greedy_program
 from umdqn.specs import Observation

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, Shaped
 
-from umdqn.agents.agent import Agent, Learned
+from umdqn.agents.agent import Agent
+from umdqn.agents.state import Learned
 from umdqn.calibration.scores import report
 from umdqn.calibration.trust import Trust
 from umdqn.errors import UmdqnError, check, check_count, notice
