@@ -44,7 +44,8 @@ class Predicts:
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
     out = tmp_path_factory.mktemp("law") / "run"
-    return umdqn.learn_law(gambler, MDP, "umdqn-c", steps=20_000, explore=0.2, out=out)
+    coarse = {"representation.intervals": 50, "metric.points": 50, "torso.widths": (32,)}
+    return umdqn.learn_law(gambler, MDP, "umdqn-c", steps=20_000, explore=0.2, out=out, **coarse)
 
 
 def test_laws_are_the_exact_ones_of_the_policy(learned):

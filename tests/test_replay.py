@@ -40,12 +40,14 @@ def check_batch(rings, batch, experience: Experience) -> None:
     rows = [np.asarray(field) for field in batch.transition]
     last = np.asarray(rings["numbers"])[np.asarray(batch.index), 3]
     assert len(last) == BATCH
-    for before, action, reward, discount, after, ended in zip(*rows, last, strict=True):
+    for before, action, reward, discount, after, followed, ended in zip(*rows, last, strict=True):
         entered = known[float(reward)]
         np.testing.assert_array_equal(before, entered.transition.observation)
         np.testing.assert_array_equal(after, entered.transition.next_observation)
         assert (action, discount) == (entered.transition.action, entered.transition.discount)
         assert ended == entered.last
+        # No policy to follow was given.
+        assert followed == -1
     np.testing.assert_array_equal(batch.weight, np.ones(BATCH))
 
 
@@ -129,7 +131,7 @@ def test_n_steps_sum_rewards_up_to_the_end_of_an_episode(layout, copies, data, n
     first = memory.storage.transitions(rings, batch.index).reward
     expected = summed(experience, n_step)
     for reward, *row in zip(first, *batch.transition, strict=True):
-        for found, known in zip(row, expected[float(reward)], strict=True):
+        for found, known in zip(row[:-1], expected[float(reward)][:-1], strict=True):
             np.testing.assert_allclose(found, known, rtol=1e-6)
 
 
