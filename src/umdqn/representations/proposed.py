@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
