@@ -69,7 +69,9 @@ def affine(law: Law, shift: float, scale: float) -> Affine:
 DISCRETE = {name: partial(represented, name) for name in REPRESENTATIONS}
 UMNNS = {name: DISCRETE.pop(name) for name in ("umnn-pdf", "umnn-cdf", "umnn-qf")}
 OPENED = {f"open-{name}": partial(represented, name, support=OPEN) for name in UMNNS}
-CONTINUOUS = UMNNS | OPENED | {
+CONTINUOUS = {
+    **UMNNS,
+    **OPENED,
     "mixture": mixture,
     "normal": lambda seed=0: normal(jnp.float32(0.5 + seed), 0.3),
     "uniform": lambda seed=0: Uniform(jnp.float32(-0.5 + seed), jnp.float32(2.0)),
