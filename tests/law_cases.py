@@ -11,7 +11,7 @@ from umdqn.laws.bellman import Affine, Either
 from umdqn.laws.closed import Dirac, GaussianMixture, Uniform, normal
 from umdqn.laws.law import Law
 from umdqn.laws.particles import Particles
-from umdqn.laws.support import Support
+from umdqn.laws.support import Moments, Support
 from umdqn.laws.trained import TrainedLaw
 from umdqn.representations import REPRESENTATIONS
 from umdqn.representations.representation import Head
@@ -19,6 +19,8 @@ from umdqn.specs import Domain
 
 DOMAIN = Domain(-3.0, 5.0)
 SUPPORT = Support.of(DOMAIN)
+# One that follows what is learned: mean 1 and standard deviation 0.8.
+OPEN = Support(jnp.float32(1.0), jnp.float32(4.8), Moments(jnp.float32(1.0), jnp.float32(0.8)))
 
 
 class TrainedMixture(GaussianMixture, TrainedLaw):
@@ -44,9 +46,9 @@ def sharp_head(name: str, seed: int = 0) -> tuple[Head, jax.Array]:
     return head, 3 * jax.random.normal(jax.random.key(seed + 1), (size,))
 
 
-def represented(name: str, seed: int = 0) -> TrainedLaw:
+def represented(name: str, seed: int = 0, support: Support = SUPPORT) -> TrainedLaw:
     head, features = sharp_head(name, seed)
-    return head.law(features, jnp.int32(1), SUPPORT)
+    return head.law(features, jnp.int32(1), support)
 
 
 def mixture(seed: int = 0) -> TrainedMixture:
@@ -66,7 +68,10 @@ def affine(law: Law, shift: float, scale: float) -> Affine:
 # Each makes another law of the same kind from another seed.
 DISCRETE = {name: partial(represented, name) for name in REPRESENTATIONS}
 UMNNS = {name: DISCRETE.pop(name) for name in ("umnn-pdf", "umnn-cdf", "umnn-qf")}
-CONTINUOUS = UMNNS | {
+OPENED = {f"open-{name}": partial(represented, name, support=OPEN) for name in UMNNS}
+CONTINUOUS = {
+    **UMNNS,
+    **OPENED,
     "mixture": mixture,
     "normal": lambda seed=0: normal(jnp.float32(0.5 + seed), 0.3),
     "uniform": lambda seed=0: Uniform(jnp.float32(-0.5 + seed), jnp.float32(2.0)),

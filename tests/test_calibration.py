@@ -18,7 +18,8 @@ from umdqn.envs.grid_world import SIZE, STATES, GridWorld
 from umdqn.errors import Notice, UmdqnError
 from umdqn.laws.bellman import Affine
 from umdqn.laws.closed import GaussianMixture
-from umdqn.runs.build import forecast
+from umdqn.runs.build import build_agent, forecast
+from umdqn.runs.configure import configure
 
 EPISODES = 2_000
 
@@ -217,9 +218,18 @@ def test_programs_compile_once_for_all_seeds(small_run):
     finally:
         jax.monitoring.unregister_event_duration_listener(count)
     assert not np.array_equal(first.judged.mean, second.judged.mean)
-    assert np.isfinite(first.judged.edge).all()
     both = report({0: first, 1: second})
     assert both["returns"] == sum(part["returns"] for part in both["seeds"].values())
+    # Laws continue beyond a support that is learned.
+    assert both["edge_mass"] is None
+
+
+def test_laws_on_a_fixed_support_have_edges():
+    config = configure(overrides={"support": "fixed", "representation.intervals": 20})
+    agent = build_agent(config)
+    found = forecast(config, agent, agent.fresh(jax.random.key(0)), 0, 7)
+    assert np.isfinite(found.judged.edge).all()
+    assert 0 <= report({0: found})["edge_mass"] <= 1
 
 
 def test_calibrate_on_the_command_line(small_run, tmp_path, capsys):

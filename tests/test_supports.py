@@ -280,7 +280,11 @@ def test_a_learned_support_takes_no_domain():
     with pytest.raises(InvalidField, match=r"domain = \[-3.0, 3.0\].*'learned' takes none") as e:
         configure(overrides={"support": "learned", "domain": (-3, 3)})
     assert "\n" not in str(e.value)
+<<<<<<< HEAD
     with pytest.raises(InvalidField, match=r"domain.*support 'fixed' needs one") as e:
+=======
+    with pytest.raises(InvalidField, match=r"domain.*support .fixed. needs one") as e:
+>>>>>>> tests17
         dataclasses.replace(configure(), support=Fixed())
     assert "\n" not in str(e.value)
 

@@ -31,7 +31,7 @@ class Adam(Optimiser):
         check(self.clip > 0, "clip", self.clip, "above 0")
 
     def clips(self, gradient: PyTree) -> Bool[Array, ""]:
-        return optax.global_norm(gradient) > self.clip
+        return optax.tree.norm(gradient) > self.clip
 
     @property
     def depends_on_length(self) -> bool:

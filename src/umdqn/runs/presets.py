@@ -66,6 +66,7 @@ _ATARI_BASELINES: dict[str, Fields] = {
 # step of the target network: rate, n_step and length of a run belong together.
 _TRUE: Fields = {
     "metric.sampling": "stratified",
+    "optimiser.epsilon": 1e-8,
     "optimiser.schedule": "cosine",
     "target": "polyak",
     "target.rate": 0.005,
@@ -84,7 +85,7 @@ _CONTROL: Fields = {
     "optimiser.learning_rate": 1e-3,
     "replay.capacity": 100_000,
     "replay.batch_size": 64,
-    "replay.n_step": 3,
+    "replay.n_step": 4,
     "update_every": 2,
     "exploration.end": 0.05,
     "exploration.decay": 5_000,
@@ -119,7 +120,6 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
                 "steps": 300_000,
                 **_TRUE,
                 "optimiser.learning_rate": 1e-3,
-                "optimiser.epsilon": 1e-8,
                 "replay.capacity": 300_000,
                 "exploration.start": 0.4,
                 "exploration.end": 0.4,

@@ -57,15 +57,18 @@ class Learned(SupportRule):
     """Smallest standard deviation, relative to the typical one."""
     rate: float = 1e-3
     """Share by which an update moves the common units of returns."""
-    emphasis: float = 1.0
-    """E"""
+    mean_weight: float = 3.0
+    """How much the error of the mean counts in the loss, against spread and shape."""
     floor: float = 0.3
-    """F"""
+    """Standard deviation, relative to the typical one, below which squared errors count no more
+    than at it: bounds what one rare target can do to a law that is nearly a point."""
 
     def __post_init__(self) -> None:
         check(self.reach > 0, "reach", self.reach, "above 0")
         check(0 < self.least <= 1, "least", self.least, "above 0, at most 1")
         check(0 < self.rate <= 1, "rate", self.rate, "above 0, at most 1")
+        check(self.mean_weight > 0, "mean_weight", self.mean_weight, "above 0")
+        check(self.floor > 0, "floor", self.floor, "above 0")
 
     def unit(self, domain: Domain | None, bounded: bool) -> Unit:
         return Unit.of(0.0, 1.0)
@@ -79,7 +82,7 @@ class Learned(SupportRule):
     def loss(self, support: Support, target: Target, unit: Unit) -> Float[Array, ""]:
         assert support.moments is not None
         mean, std = support.moments
-        location = self.emphasis * (target.mean - mean) ** 2 / (2 * unit.deviation**2)
+        location = self.mean_weight * (target.mean - mean) ** 2 / (2 * unit.deviation**2)
         # Its gradient in log std is (std^2 - square) / (std^2 + floor^2): zero on average where the
         # variance is that of the targets. The floor bounds what a rare target can do.
         now = jax.lax.stop_gradient(std)
