@@ -19,6 +19,8 @@ from umdqn.supports.support_rule import Placer, SupportRule, Target, Unit
 # The units are at least these shares of the mean return: targets may all be equal.
 _LEAST_SCALE = 0.01
 _LEAST_DEVIATION = 1e-4
+# Discounts beyond 1 - 1e-6 are one in single precision.
+_SHORTEST = 1e-6
 # Where softplus is 1.
 _ONE = math.log(math.e - 1)
 
@@ -101,7 +103,7 @@ class Learned(SupportRule):
         least = jnp.abs(mean)
         scale = jnp.maximum(jnp.sqrt(variance), _LEAST_SCALE * least)
         # The variance of a return is the sum of its squared, discounted errors.
-        deviation = jnp.sqrt(error / (1 - kept))
+        deviation = jnp.sqrt(error / jnp.maximum(1 - kept, _SHORTEST))
         deviation = jnp.maximum(deviation, _LEAST_DEVIATION * jnp.maximum(least, scale))
         # Before any reward was seen there is nothing to follow.
         informed = scale > 0
