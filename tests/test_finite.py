@@ -13,6 +13,7 @@ from scipy.stats import chi2, kstest
 import umdqn
 from umdqn.analysis import tabular
 from umdqn.analysis.accuracy import distances
+from umdqn.analysis.floor import Transitions, statistical_floor
 from umdqn.analysis.reports import accuracy_report
 from umdqn.cli.main import main
 from umdqn.envs import inventory, random_walk
@@ -23,6 +24,7 @@ from umdqn.envs.hosted import EnvironmentFault, GymnasiumEnvs, spec_of
 from umdqn.envs.tabular import FiniteEnvironment, limited
 from umdqn.envs.toy_text import ACTIONS
 from umdqn.errors import Notice, UmdqnError
+from umdqn.runs.experience import experience
 
 OURS = {"inventory": inventory.ID, "random-walk": random_walk.ID}
 NAMES = [*ACTIONS, *OURS]
@@ -286,6 +288,19 @@ def test_accuracy_of_a_run_on_a_table(loop, agent, tmp_path, capsys):
     means = np.asarray(run.law(mdp.observations).mean)
     gap = np.abs(means - exact.mean)[mdp.visited].mean()
     assert report["mean_error"] == pytest.approx(gap, abs=1e-5)
+    # The floor is that of the transitions that the run has seen: all of them, one after another.
+    seen = experience(run)[0]
+    assert len(seen.action) == run.config.steps
+    following, before = seen.next_observation[:-1], seen.observation[1:]
+    chained = (following == before).all(axis=1)
+    begins = before[:, 0] == 1  # every episode begins in the first cell
+    assert (chained | begins).all()
+    assert not chained[seen.terminated[:-1]].any()
+    assert seen.terminated.sum() > 5
+    state, after = (rows.argmax(axis=1) for rows in (seen.observation, seen.next_observation))
+    transitions = Transitions(state, seen.action, seen.reward, after, seen.terminated)
+    floor = statistical_floor(mdp, transitions, actions, run.config.discount)
+    assert report["floor"] == pytest.approx(floor["normalised_w1"])
 
 
 def test_both_ways_to_measure_agree_on_the_grid_world(small_run):

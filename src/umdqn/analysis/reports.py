@@ -7,8 +7,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from umdqn.agents.state import Learned
 from umdqn.analysis.accuracy import crossing_rate, grid_world_accuracy
-from umdqn.analysis.tabular import finite_accuracy
+from umdqn.analysis.floor import Transitions, statistical_floor
+from umdqn.analysis.tabular import finite_accuracy, greedy_policy
 from umdqn.envs.catalogue import CATALOGUE
 from umdqn.envs.finite import FiniteMdp
 from umdqn.envs.grid_world import grid_world_mdp
@@ -16,6 +18,7 @@ from umdqn.envs.tabular import FAMILY, FiniteEnvironment
 from umdqn.errors import UmdqnError
 from umdqn.loops.evaluation import Returns
 from umdqn.runs.build import environment
+from umdqn.runs.experience import Experience, experience
 from umdqn.runs.run import Run
 
 EXACT_ENV = "grid-world"
@@ -46,18 +49,41 @@ def accuracy_report(run: Run) -> dict[str, Any]:
     each seed's own greedy policy.
     """
     mdp, discount = exact_mdp(run), run.config.discount
-    seeds = {}
+    seen, seeds = _seen(run), {}
     for seed, learned in run.learned.items():
         if run.config.env == EXACT_ENV:
             found = grid_world_accuracy(run.agent, learned, discount)
         else:
             found = finite_accuracy(run.agent, learned, mdp, discount)
+            found["floor"] = _floor(run, learned, mdp, seen.get(seed))
         observations = mdp.observations[mdp.visited]
         found["crossing_rate"] = crossing_rate(run.agent, learned, observations)
         seeds[str(seed)] = found
     keys = next(iter(seeds.values()))
     mean = {key: _mean([seed[key] for seed in seeds.values()]) for key in keys}
     return {**mean, "step": run.step, "seeds": run.with_steps(seeds)}
+
+
+def _seen(run: Run) -> dict[int, Experience]:
+    """Return the transitions of every seed, or nothing if they are no longer kept."""
+    try:
+        return experience(run)
+    except UmdqnError:
+        return {}
+
+
+def _floor(run: Run, learned: Learned, mdp: FiniteMdp, seen: Experience | None) -> float | None:
+    """Return the normalised W1 of the laws that the transitions of a seed suggest."""
+    if seen is None:
+        return None
+    numbers = {row.tobytes(): state for state, row in enumerate(mdp.observations)}
+    state, following = (
+        np.array([numbers[row.tobytes()] for row in rows])
+        for rows in (seen.observation, seen.next_observation)
+    )
+    transitions = Transitions(state, seen.action, seen.reward, following, seen.terminated)
+    policy = greedy_policy(run.agent, learned, mdp)
+    return statistical_floor(mdp, transitions, policy, run.config.discount)["normalised_w1"]
 
 
 def _mean(numbers: list[float | int | None]) -> float | None:

@@ -46,9 +46,8 @@ def finite_accuracy(agent: Agent, learned: Learned, mdp: FiniteMdp, discount: fl
     states = np.flatnonzero(mdp.visited)
     seen = jnp.asarray(mdp.observations[states])
     found = jax.tree.map(np.asarray, _views_program(agent)(learned, seen))
-    greedy = np.asarray(greedy_program(agent)(learned, mdp.observations[states]))
-    actions = np.zeros(mdp.num_states, np.int64)
-    actions[states] = greedy
+    actions = greedy_policy(agent, learned, mdp)
+    greedy = actions[states]
     truth = _truth(mdp, tuple(actions.tolist()), discount)
     measured = _distances(agent, learned, seen, found, truth, states)
     optimal = optimal_actions(mdp, discount)[states, greedy]
@@ -56,6 +55,14 @@ def finite_accuracy(agent: Agent, learned: Learned, mdp: FiniteMdp, discount: fl
         "optimal_actions": int(optimal.sum()),
         "states": len(states),
     }
+
+
+def greedy_policy(agent: Agent, learned: Learned, mdp: FiniteMdp) -> np.ndarray:
+    """Return the action of the agent's policy in every state; 0 where it never acts."""
+    states = np.flatnonzero(mdp.visited)
+    actions = np.zeros(mdp.num_states, np.int64)
+    actions[states] = np.asarray(greedy_program(agent)(learned, mdp.observations[states]))
+    return actions
 
 
 # The same policy is scored for several agents and checkpoints.

@@ -15,7 +15,12 @@ from umdqn.errors import UmdqnError, check, check_count, notice, unknown
 
 
 def _add_study(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
-    parser.add_argument("name", choices=["laws"], metavar="NAME", help="laws")
+    parser.add_argument(
+        "name",
+        choices=["laws", "truth"],
+        metavar="NAME",
+        help="laws (grid world) or truth (finite MDPs at a discount of 0.99)",
+    )
     parser.add_argument("--out", required=True, type=Path, help="directory; what is there is kept")
     parser.add_argument("--seeds", default="5", help="number of seeds (default 5)")
     parser.add_argument("--steps", help="steps per seed (default: those of the study)")
@@ -74,10 +79,12 @@ def study(options: argparse.Namespace) -> None:
     """Do a study, or the part of it that is missing."""
     from umdqn.runs.values import read_number
     from umdqn.studies.laws.study import LawsStudy
+    from umdqn.studies.truth.study import TruthStudy
 
     seeds = read_number("seeds", int, options.seeds)
     steps = None if options.steps is None else read_number("steps", int, options.steps)
-    _do(LawsStudy(options.out, seeds, steps, options.only or ()), options)
+    kind = {"laws": LawsStudy, "truth": TruthStudy}[options.name]
+    _do(kind(options.out, seeds, steps, options.only or ()), options)
 
 
 def reproduce(options: argparse.Namespace) -> None:

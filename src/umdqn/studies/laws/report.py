@@ -14,7 +14,8 @@ import numpy as np
 from umdqn.runs.files import write_bytes, write_json
 from umdqn.runs.run import load
 from umdqn.studies.laws.cases import DOMAINS, KAPPAS, METRICS, REGRESSED, REPRESENTATIONS, UMDQN
-from umdqn.studies.laws.study import LawsStudy, Result
+from umdqn.studies.laws.study import LawsStudy
+from umdqn.studies.measured import Result
 from umdqn.studies.pages import Table
 from umdqn.studies.study import Tell
 from umdqn.sweeps.plan import Job

@@ -5,26 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from umdqn.analysis.accuracy import optimal_choices
 from umdqn.analysis.reports import EXACT_ENV, accuracy_report
-from umdqn.errors import UmdqnError, check_count, unknown
+from umdqn.errors import check_count, unknown
 from umdqn.runs.config import Config
 from umdqn.runs.configure import configure
-from umdqn.runs.fields import from_dict, to_dict
-from umdqn.runs.files import read_json, write_json
 from umdqn.runs.run import Run, load
 from umdqn.studies.laws.cases import SECTIONS, Case
-from umdqn.studies.study import Study, Tell
+from umdqn.studies.measured import MeasuredStudy, Result, merged_seeds
+from umdqn.studies.study import Tell
 from umdqn.sweeps.plan import Job
-from umdqn.sweeps.work import Place
-
-Result = dict[str, Any]
-"""The accuracy of a case: `step`, `seeds`, `optimal_by_step`, `config`, `seconds`."""
 
 
-class LawsStudy(Study):
+class LawsStudy(MeasuredStudy):
     """How accurate are learned laws? A directory of trained cases and their measured accuracy.
 
     Sections can be added later, and seeds; finished cases are neither trained nor measured again.
@@ -91,37 +85,14 @@ class LawsStudy(Study):
         """Return the accuracy of every finished case, by section and name."""
         return {
             section: {
-                name: _merged([self._result(job, tell) for job in jobs])
+                name: _merged([self.result(job, tell) for job in jobs])
                 for name, jobs in cases.items()
             }
             for section, cases in self.finished().items()
         }
 
-    def run_path(self, job: Job) -> Path:
-        """Return the run directory of a job."""
-        return Place(self.sweep).run(job.name)
-
-    def _result(self, job: Job, tell: Tell) -> Result:
-        """Return the accuracy of a job, measured unless it was measured before."""
-        path = self.result_path(job)
-        if path.exists():
-            result = read_json(path)
-            if from_dict(Config, result["config"]) == job.config:
-                return result
-        tell(f"measuring {job.point['case']}")
-        run = load(self.run_path(job))
-        seconds = run.manifest.get("seconds")
-        result = measure(run) | {"config": to_dict(job.config), "seconds": seconds}
-        try:
-            path.parent.mkdir(exist_ok=True)
-        except OSError as error:
-            raise UmdqnError(f"cannot write {path}: {error.strerror}") from error
-        write_json(path, result)
-        return result
-
-    def result_path(self, job: Job) -> Path:
-        """Return the file that holds the accuracy of a job."""
-        return self.out / "results" / f"{job.name}.json"
+    def measure(self, run: Run) -> Result:
+        return measure(run)
 
     def write(self, tell: Tell = lambda line: None) -> list[Path]:
         from umdqn.studies.laws.report import write_report
@@ -144,9 +115,8 @@ def _merged(parts: Sequence[Result]) -> Result:
     """Combine the results of jobs that trained different seeds of one case."""
     histories = [part["optimal_by_step"] for part in parts]
     common = [step for step in histories[0] if all(step in history for history in histories)]
-    seeds = {seed: found for part in parts for seed, found in part["seeds"].items()}
     return parts[0] | {
-        "seeds": dict(sorted(seeds.items(), key=lambda item: int(item[0]))),
+        "seeds": merged_seeds(list(parts)),
         "optimal_by_step": {step: [n for h in histories for n in h[step]] for step in common},
         "seconds": sum(part["seconds"] or 0.0 for part in parts),
     }
