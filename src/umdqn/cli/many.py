@@ -25,6 +25,10 @@ def _add_study(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     parser.add_argument("--seeds", default="5", help="number of seeds (default 5)")
     parser.add_argument("--steps", help="steps per seed (default: those of the study)")
     parser.add_argument("--only", nargs="+", metavar="SECTION", help="sections (default: all)")
+    for axis in ("env", "agent"):
+        parser.add_argument(
+            f"--{axis}", nargs="+", default=[], metavar=axis.upper(), help="truth: only these"
+        )
     _add_workers(parser)
 
 
@@ -83,8 +87,13 @@ def study(options: argparse.Namespace) -> None:
 
     seeds = read_number("seeds", int, options.seeds)
     steps = None if options.steps is None else read_number("steps", int, options.steps)
-    kind = {"laws": LawsStudy, "truth": TruthStudy}[options.name]
-    _do(kind(options.out, seeds, steps, options.only or ()), options)
+    only = options.only or ()
+    if options.name == "truth":
+        study = TruthStudy(options.out, seeds, steps, only, options.env, options.agent)
+        return _do(study, options)
+    for axis in ("env", "agent"):
+        check(not getattr(options, axis), axis, getattr(options, axis), "study laws takes none")
+    return _do(LawsStudy(options.out, seeds, steps, only), options)
 
 
 def reproduce(options: argparse.Namespace) -> None:

@@ -80,7 +80,8 @@ def given_policy(name: str, entry: Entry) -> FixedPolicy:
         shape = np.shape(given)
         check(shape == (count,), "policy", shape, "one action per state, of a finite MDP only")
         table = np.asarray(given)
-        whole = table.dtype.kind in "iu" and table.min() >= 0 and table.max() < spec.num_actions
+        inside = bool(np.all((table >= 0) & (table < spec.num_actions)))
+        whole = table.dtype.kind in "iu" and inside
         check(whole, "policy", table.tolist(), f"actions from 0 to {spec.num_actions - 1}")
         return _table(finite, table)
     env = entry.hosted(1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -40,15 +40,20 @@ class TruthStudy(MeasuredStudy):
     """Laws against exact ones, at the default settings. Sections and seeds can be added later."""
 
     def __init__(
-        self, out: Path, seeds: int = 5, steps: int | None = None, only: Sequence[str] = ()
+        self,
+        out: Path,
+        seeds: int = 5,
+        steps: int | None = None,
+        only: Sequence[str] = (),
+        envs: Sequence[str] = (),
+        agents: Sequence[str] = (),
     ):
         check_count("seeds", seeds)
         check_count("steps", 1 if steps is None else steps)
-        for section in only:
-            if section not in SECTIONS:
-                raise unknown("section", section, SECTIONS)
         self.out, self.seeds, self.steps = out, seeds, steps
-        self.only = tuple(section for section in SECTIONS if section in (only or SECTIONS))
+        self.only = _chosen("section", only, SECTIONS)
+        self.envs = _chosen("environment of the study", envs, SECTIONS["control"])
+        self.agents = _chosen("agent of the study", agents, AGENTS)
 
     @property
     def kind(self) -> str:
@@ -56,7 +61,11 @@ class TruthStudy(MeasuredStudy):
 
     @property
     def jobs(self) -> list[Job]:
-        return [job for (section, _, _), job in self._jobs.items() if section in self.only]
+        return [
+            job
+            for (section, env, agent), job in self._jobs.items()
+            if section in self.only and env in self.envs and agent in self.agents
+        ]
 
     @cached_property
     def _jobs(self) -> dict[tuple[str, str, str], Job]:
@@ -114,3 +123,11 @@ class TruthStudy(MeasuredStudy):
         from umdqn.studies.truth.report import write_report
 
         return write_report(self, tell)
+
+
+def _chosen(kind: str, names: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
+    """Return the names, in their usual order; all if none are given."""
+    for name in names:
+        if name not in known:
+            raise unknown(kind, name, known)
+    return tuple(name for name in known if name in (names or known))
