@@ -142,7 +142,7 @@ class Halved(Replay):
 
     def memory(self, observation: Observation, copies: int) -> Memory:
         storage = make_storage(observation, self.capacity, copies)
-        return HalvedMemory(storage, self.batch_size, self.weight)
+        return HalvedMemory(storage, self.batch_size, self.n_step, self.weight)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -155,7 +155,7 @@ class HalvedMemory(Memory):
         index = self.storage.draw(rings, random, self.batch_size)
         library = np if isinstance(random, np.random.Generator) else jnp
         weight = library.full(self.batch_size, self.weight, np.float32)
-        return Batch(self.storage.transitions(rings, index), index, weight)
+        return Batch(self.transitions(rings, index), index, weight)
 
 
 @dataclasses.dataclass(frozen=True)

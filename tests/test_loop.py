@@ -118,7 +118,7 @@ def test_chunks_of_any_length_give_the_same_bits():
 
 def test_the_target_network_is_copied_at_its_interval():
     fields = {"steps": 200, "replay.warmup": 50, "target.every": 60, "replay.capacity": 99}
-    loop = build_loop(configure(overrides=fields))
+    loop = build_loop(configure(overrides=fields | {"target": "periodic", "update_every": 1}))
     chunk = jax.jit(loop.chunk)
 
     def networks_after(steps):

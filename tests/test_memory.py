@@ -43,7 +43,7 @@ def test_a_pair_memory_is_first_in_first_out():
     batch = memory.sample(rings, np.random.default_rng(0)).transition
     newest = {float(one.transition.reward) for one in experience.entered[0][-50:]}
     assert set(batch.reward.tolist()) == newest
-    for before, _, reward, _, after in zip(*batch, strict=True):
+    for before, _, reward, _, after, _ in zip(*batch, strict=True):
         known = experience.by_reward[float(reward)].transition
         np.testing.assert_array_equal(before, known.observation)
         np.testing.assert_array_equal(after, known.next_observation)

@@ -120,7 +120,9 @@ def test_a_table_is_increasing_and_its_inverse_inverts_it(seed):
     table = random_table(seed)
     x = jnp.linspace(-1.5, 1.5, 1001)
     y = table(x)
-    assert np.all(np.diff(np.asarray(y)) > 0)
+    # Two values may round to the same number where the function rises by less than a few roundings.
+    rises, least = np.diff(np.asarray(y)), np.asarray(table.slope(x)).min() * 0.003
+    assert np.all(rises > 0) or (np.all(rises >= 0) and least < 4e-7 * np.abs(y).max())
     # Where the slope is small, a rounding error of y is a larger error of x.
     error = np.abs(np.asarray(table.inverse(y) - x))
     rounding = 4e-7 * (1 + np.abs(np.asarray(y)).max())

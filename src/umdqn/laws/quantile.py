@@ -17,6 +17,14 @@ _TAIL_MASS = 1e-4
 _TAIL_REACH = 0.05
 
 
+def shape_moments(table: MonotoneTable) -> tuple[Float[Array, "*laws"], Float[Array, "*laws"]]:
+    """Return mean and variance of `G(U)`, U uniform on [-1, 1], by the trapezoid rule."""
+    weights = np.full(table.intervals + 1, 1 / table.intervals, np.float32)
+    weights[[0, -1]] /= 2
+    mean = product(table.heights, weights)
+    return mean, product((table.heights - mean[..., None]) ** 2, weights)
+
+
 class QuantileLaw(TrainedLaw):
     """`F^{-1}(tau) = G(2 tau - 1)`, scaled back from units of the support.
 
@@ -45,12 +53,7 @@ class QuantileLaw(TrainedLaw):
     def of(cls, table: MonotoneTable, support: Support) -> QuantileLaw:
         """Return the law on a support, with the moments that this may hold."""
         if support.open:
-            nodes = table.intervals + 1
-            weights = np.full(nodes, 1 / table.intervals, np.float32)
-            weights[[0, -1]] /= 2
-            mean = product(table.heights, weights)
-            variance = product((table.heights - mean[..., None]) ** 2, weights)
-            support = support.matched(mean, variance)
+            support = support.matched(*shape_moments(table))
         return cls(table, support)
 
     def _variance(self) -> Float[Array, ""]:

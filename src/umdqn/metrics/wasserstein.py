@@ -67,4 +67,6 @@ class _Regression(Comparison):
             (x - support.centre) / support.unit if support.open else x
             for x in (quantiles, targets.positions)
         )
-        return regress(quantiles, fractions, positions, targets.weights, self.metric.kappa)
+        loss = regress(quantiles, fractions, positions, targets.weights, self.metric.kappa)
+        # Beside the loss of the moments, the number of quantiles must not count.
+        return loss / quantiles.shape[0] if support.open else loss

@@ -25,7 +25,7 @@ class Memory(abc.ABC):
 
     storage: Storage
     batch_size: int
-    n_step: int = 1
+    n_step: int
 
     def empty(self, arrays: ModuleType) -> Rings:
         """Return empty rings in an array library, `numpy` or `jax.numpy`."""
@@ -42,6 +42,10 @@ class Memory(abc.ABC):
     @abc.abstractmethod
     def sample(self, rings: Rings, random: Random) -> Batch:
         """Draw a batch."""
+
+    def transitions(self, rings: Rings, index: Any) -> Transition:
+        """Return what the rows of an index tell, `n_step` steps taken together."""
+        return self.storage.transitions(rings, index, self.n_step)
 
     def update(self, rings: Rings, index: Any, losses: Any) -> Rings:
         """Take note of the losses of transitions that were drawn."""

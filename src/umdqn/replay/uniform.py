@@ -31,4 +31,4 @@ class UniformMemory(Memory):
         index = self.storage.draw(rings, random, self.batch_size)
         library = np if isinstance(random, np.random.Generator) else jnp
         weight = library.ones(self.batch_size, np.float32)
-        return Batch(self.storage.transitions(rings, index, self.n_step), index, weight)
+        return Batch(self.transitions(rings, index), index, weight)

@@ -12,7 +12,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from umdqn.errors import check
-from umdqn.laws.flow import FlowLaw, Link, Logistic, Normal, shape_moments
+from umdqn.laws import flow, quantile
+from umdqn.laws.flow import FlowLaw, Link, Logistic, Normal
 from umdqn.laws.quantile import QuantileLaw
 from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw, View
@@ -48,14 +49,6 @@ class _UmnnHead(Head):
     ) -> TrainedLaw:
         return self._view(self.umnn.table(features, action), support)
 
-    @abc.abstractmethod
-    def _view(self, table: MonotoneTable, support: Support) -> TrainedLaw: ...
-
-
-class _FlowHead(_UmnnHead):
-    umnn: Umnn
-    link: Link = eqx.field(static=True)
-
     def own_loss(
         self,
         features: Float[Array, "features"],
@@ -64,10 +57,23 @@ class _FlowHead(_UmnnHead):
         support: Support,
     ) -> Float[Array, ""]:
         """Keeps the shape in the middle of its table, where it is resolved."""
-        if support.moments is None:
-            return jnp.float32(0)
+        return jnp.float32(0) if support.moments is None else misfit(*self._moments(law), support)
+
+    @abc.abstractmethod
+    def _view(self, table: MonotoneTable, support: Support) -> TrainedLaw: ...
+
+    @abc.abstractmethod
+    def _moments(self, law: TrainedLaw) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        """Mean and variance of the shape of a law."""
+
+
+class _FlowHead(_UmnnHead):
+    umnn: Umnn
+    link: Link = eqx.field(static=True)
+
+    def _moments(self, law: TrainedLaw) -> tuple[Float[Array, ""], Float[Array, ""]]:
         assert isinstance(law, FlowLaw)
-        return misfit(*shape_moments(law.table, law.link), support)
+        return flow.shape_moments(law.table, law.link)
 
     def _view(self, table: MonotoneTable, support: Support) -> TrainedLaw:
         least = _OPEN_TAIL_SLOPE if support.open else _TAIL_SLOPE
@@ -78,6 +84,10 @@ class _FlowHead(_UmnnHead):
 
 class _QuantileHead(_UmnnHead):
     umnn: Umnn
+
+    def _moments(self, law: TrainedLaw) -> tuple[Float[Array, ""], Float[Array, ""]]:
+        assert isinstance(law, QuantileLaw)
+        return quantile.shape_moments(law.table)
 
     def _view(self, table: MonotoneTable, support: Support) -> TrainedLaw:
         # Rises at least a little everywhere: densities and their gradients stay finite.
