@@ -13,7 +13,7 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-KEPT = 8
+KEPT = 6
 """Configurations whose programs are kept, for each kind of program."""
 
 

@@ -6,7 +6,9 @@ import contextlib
 import ctypes
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -61,10 +63,22 @@ def keep_freed_memory() -> None:
     A compiled program takes its working memory anew at each call. Large blocks would come from the
     system each time, and every page of them costs a fault: with pictures, a third of an update.
     """
-    set_option = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
+    set_option = _of_c_library("mallopt")
     if set_option is not None:
         set_option(_M_MMAP_THRESHOLD, _KEPT)
         set_option(_M_TRIM_THRESHOLD, _KEPT)
+
+
+def return_freed_memory() -> None:
+    """Return freed memory to the system, where the C library can; compilers leave much of it."""
+    trim = _of_c_library("malloc_trim")
+    if trim is not None:
+        trim(0)
+
+
+def _of_c_library(name: str) -> Callable[..., Any] | None:
+    """A function of the C library, if it has it."""
+    return getattr(ctypes.CDLL(None), name, None) if os.name == "posix" else None
 
 
 def peak_memory() -> int | None:

@@ -10,7 +10,7 @@ from typing import Any
 from umdqn.agents.agent import Agent
 from umdqn.envs.catalogue import named
 from umdqn.errors import UmdqnError, check, notice
-from umdqn.loops.machine import use_all_cores
+from umdqn.loops.machine import return_freed_memory, use_all_cores
 from umdqn.runs.build import build_agent, environment
 from umdqn.runs.callbacks import Callback, Callbacks
 from umdqn.runs.config import Config
@@ -159,5 +159,7 @@ def _train(
             directory.fail(str(error) or type(error).__name__)
             callback.on_end("failed")
             raise
+        finally:
+            return_freed_memory()
     callback.on_end("finished")
     return Run(directory, agent=agent)
