@@ -1,7 +1,9 @@
 """Shared set-up: shapes checked at run time, few compiled programs, one short run for readers."""
 
+import gc
 import importlib
 import pkgutil
+import resource
 
 from jaxtyping import install_import_hook
 
@@ -18,7 +20,7 @@ from pathlib import Path
 import jax
 import pytest
 
-from umdqn.loops.machine import use_all_cores
+from umdqn.loops.machine import return_freed_memory, use_all_cores
 from umdqn.runs.configure import configure
 from umdqn.runs.run import Run
 from umdqn.runs.start import train_config
@@ -34,6 +36,26 @@ _SMALL = {
     "evaluation.every": 1_000,
     "checkpoint_every": 2_000,
 }
+
+
+# Bytes of a test process above which it lets its programs go.
+_MUCH = 1_000_000_000
+
+
+def _resident() -> int:
+    """Bytes that this process holds; 0 where the system does not tell."""
+    status = Path("/proc/self/statm")
+    return int(status.read_text().split()[1]) * resource.getpagesize() if status.exists() else 0
+
+
+@pytest.fixture(autouse=True)
+def small_processes():
+    """Tests compile many small programs, which JAX would keep to the end."""
+    yield
+    if _resident() > _MUCH:
+        jax.clear_caches()
+        gc.collect()
+        return_freed_memory()
 
 
 @pytest.fixture(scope="session")
