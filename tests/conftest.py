@@ -39,7 +39,7 @@ _SMALL = {
 
 
 # Bytes of a test process above which it lets its programs go.
-_MUCH = 1_000_000_000
+_MUCH = 1_250_000_000
 
 
 def _resident() -> int:

@@ -68,7 +68,10 @@ def affine(law: Law, shift: float, scale: float) -> Affine:
 # Each makes another law of the same kind from another seed.
 DISCRETE = {name: partial(represented, name) for name in REPRESENTATIONS}
 UMNNS = {name: DISCRETE.pop(name) for name in ("umnn-pdf", "umnn-cdf", "umnn-qf")}
-OPENED = {f"open-{name}": partial(represented, name, support=OPEN) for name in UMNNS}
+# The PDF's law is of the same class as the CDF's.
+OPENED = {
+    f"open-{name}": partial(represented, name, support=OPEN) for name in ("umnn-cdf", "umnn-qf")
+}
 CONTINUOUS = {
     **UMNNS,
     **OPENED,
