@@ -34,12 +34,10 @@ def test_exploration_falls_with_the_steps_of_all_copies():
     assert moment == (10_000, 2_500)
     key, scores = jax.random.key(0), jnp.array([0.0, 0.0, 0.0, 1.0])
     slow = EpsilonGreedy(start=1.0, end=0.0, decay=4_000.0)
-    chosen = [
-        int(slow.act(key, Moment(jnp.int32(10_000), jnp.int32(i)), 4, lambda: scores))
-        for i in range(400)
-    ]
+    moments = Moment(jnp.full(400, 10_000), jnp.arange(400))
+    chosen = jax.vmap(lambda moment: slow.act(key, moment, 4, lambda: scores))(moments)
     # Random with probability e^-2.5 = 0.082, of which 3 in 4 differ: 24.6 +- 4.8 of 400.
-    assert 24.6 - 4 * 4.8 < sum(action != 3 for action in chosen) < 24.6 + 4 * 4.8
+    assert 24.6 - 4 * 4.8 < int((chosen != 3).sum()) < 24.6 + 4 * 4.8
 
 
 def trained(steps: int, **overrides):
