@@ -23,11 +23,12 @@ exclude_patterns = ["_build", "_ext"]
 source_suffix = {".md": "markdown"}
 language = "en"
 default_role = "code"
+smartquotes = False
 html_math_renderer = "mathml"
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 4
-suppress_warnings = ["myst.header", "toc.empty_glob"]
+suppress_warnings = ["myst.header", "toc.not_readable"]
 
 autodoc_default_options = {"member-order": "bysource"}
 autodoc_preserve_defaults = True
@@ -47,6 +48,7 @@ html_css_files = ["site.css"]
 html_favicon = "_static/mark.svg"
 html_show_sourcelink = False
 html_copy_source = False
+html_domain_indices = False
 html_show_sphinx = False
 pygments_style = "tango"
 pygments_dark_style = "one-dark"

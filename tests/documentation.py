@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import shlex
 import subprocess
@@ -37,6 +38,13 @@ class Block(NamedTuple):
         found = _FILE.match(self.text)
         return found[1] if found else None
 
+    def write(self) -> bool:
+        """Write the file that the block is; return whether it is one."""
+        if self.file is not None:
+            Path(self.file).write_text(self.text)
+            importlib.invalidate_caches()
+        return self.file is not None
+
 
 def pages() -> list[Path]:
     """Return README and every page that has blocks."""
@@ -68,11 +76,9 @@ def run_page(path: Path, skipped: set[str]) -> None:
     """
     names: dict[str, Any] = {"__name__": "__page__"}
     for number, block in enumerate(blocks(path)):
-        if block.file is not None:
-            Path(block.file).write_text(block.text)
-        elif block.marks & skipped:
+        if block.write() or block.marks & skipped:
             continue
-        elif block.language == "python":
+        if block.language == "python":
             exec(compile(block.text, f"{path.name}, block {number}", "exec"), names)
         else:
             for words in commands(block):
@@ -94,7 +100,7 @@ def check(block: Block) -> None:
     """Raise unless a block can be read: Python that parses, commands whose options exist."""
     if block.language == "python":
         ast.parse(block.text)
-    elif block.language == "toml" and block.file is not None:
+    elif block.language == "toml":
         sweep_of(tomllib.loads(block.text)).jobs()
     elif block.language == "bash":
         for words in commands(block):
@@ -104,10 +110,12 @@ def check(block: Block) -> None:
 
 def _read(words: list[str]) -> None:
     """Read a command as the command line does, and do nothing with it."""
+    if words[0].startswith("-"):
+        return
     parser, known = _parser(words)
     options, extra = parser.parse_known_args(words)
     assert not extra, f"umdqn {shlex.join(words)}: unknown {extra}"
-    assert words[0].startswith("-") or words[0] in known
+    assert words[0] in known
     agents = getattr(options, "agent", None) or []
     for agent in [agents] if isinstance(agents, str) else agents:
         assert agent in ALGORITHMS

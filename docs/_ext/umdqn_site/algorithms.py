@@ -41,7 +41,9 @@ def settings(agent: str) -> str:
     lines = [head + " |", rule]
     for path in [*own, *varied]:
         cells = [_shown(values.get(path)) for values in found.values()]
-        lines.append(f"| [`{path}`](#field-{path}) | {_default(path, agent)} | {' | '.join(cells)} |")
+        lines.append(
+            f"| [`{path}`](#field-{path}) | {_default(path, agent)} | {' | '.join(cells)} |"
+        )
     return "\n".join(lines).replace("](#field-", "](/reference/configuration.md#field-")
 
 

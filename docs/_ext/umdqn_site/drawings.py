@@ -17,7 +17,6 @@ from matplotlib.figure import Figure
 import umdqn
 from umdqn.analysis.accuracy import FIGURE_ACTION, FIGURE_STATE, truth
 from umdqn.analysis.comparison import Scores, scores_of
-from umdqn.analysis.statistics import Curve, mean, sample_efficiency
 from umdqn.envs.grid_world import ACTIONS, DISCOUNT, STATES
 from umdqn.figures.style import COLOURS, panels
 from umdqn.laws.bellman import bellman
@@ -29,7 +28,8 @@ from umdqn_site.links import ROOT
 
 BLUE, RED, GREEN, _, ORANGE, SKY, _ = COLOURS
 _WORST = 0.1
-_STEPS, _EVERY = 9_000, 3_000
+_STEPS, _EVERY = 20_000, 2_000
+_SHOWN = (2_000, 6_000, _STEPS)
 _WINDOW = 5
 _Z = np.linspace(-1.55, 1.55, 801)
 _TAU = np.linspace(0.001, 0.999, 801)
@@ -53,7 +53,7 @@ def _trained() -> dict[int, Run]:
     """Train UMDQN-KL on the grid world for seconds; return the run at every checkpoint."""
     out = Path(tempfile.mkdtemp()) / "run"
     umdqn.train("grid-world", "umdqn-kl", steps=_STEPS, checkpoint_every=_EVERY, out=out)
-    return {step: umdqn.load(out, step) for step in range(_EVERY, _STEPS + 1, _EVERY)}
+    return {step: umdqn.load(out, step) for step in _SHOWN}
 
 
 def views() -> Figure:
@@ -63,7 +63,7 @@ def views() -> Figure:
     low, average, worst = float(law.quantile(_WORST)), float(law.mean), float(law.cvar(_WORST))
     figure, ((left, middle, right),) = panels(1, 3, (10, 3.1))
     left.plot(_Z, pdf, color=BLUE)
-    left.fill_between(_Z, pdf, where=_Z <= low, color=RED, alpha=0.35, linewidth=0)
+    left.fill_between(_Z, pdf, where=low >= _Z, color=RED, alpha=0.35, linewidth=0)
     left.axvline(average, color=_grey(), linestyle="--", linewidth=1)
     left.annotate("mean", (average, 1.75), (-6, 0), textcoords="offset points", ha="right")
     left.axvline(worst, color=RED, linestyle="--", linewidth=1)
@@ -147,7 +147,7 @@ def supports() -> Figure:
     """Where a short training has put the supports of one state's laws."""
     laws = _trained()[_STEPS].law(FIGURE_STATE)
     figure, ((axis,),) = panels(1, 1, (8, 3))
-    for place, (name, law) in enumerate(zip(ACTIONS, laws, strict=True)):
+    for place, law in enumerate(laws):
         colour, density = (BLUE, RED, GREEN, ORANGE)[place], np.asarray(law.pdf(_Z))
         reach = 6 * float(law.std)
         ends = np.clip([float(law.mean) - reach, float(law.mean) + reach], -2.4, 2.4)
@@ -166,11 +166,12 @@ def risk() -> Figure:
     weights = np.array([0.15, 0.85])
     bold = GaussianMixture(weights, np.array([-0.7, 1.3]), np.array([0.15, 0.15]))
     figure, ((left, right),) = panels(1, 2, (9, 3))
-    z, alphas = np.linspace(-1.4, 2, 601), np.linspace(0.01, 1, 60)
+    z, shares = np.linspace(-1.4, 2, 601), (np.arange(400) + 0.5) / 400
     for law, name, colour in ((safe, "safe", BLUE), (bold, "bold", RED)):
         label = f"{name}: mean {float(law.mean):.2f}"
         left.plot(z, np.asarray(law.pdf(z)), color=colour, label=label)
-        right.plot(alphas, [float(law.cvar(float(alpha))) for alpha in alphas], color=colour)
+        worst = np.cumsum(np.asarray(law.quantile(shares))) / np.arange(1, shares.size + 1)
+        right.plot(shares, worst, color=colour)
     _finish(left, "laws of two actions", "return", "density")
     _finish(right, "mean of the worst share", "share alpha", "law.cvar(alpha)")
     left.legend()
@@ -207,17 +208,11 @@ def _scores() -> Scores:
     return scores_of(collect_all([ROOT / "docs" / "short-study" / "results.csv"]))
 
 
-@cache
-def _banded(agent: str, task: str) -> Curve:
-    scores = _scores()
-    returns = scores.raw[agent][task][:, None, :]
-    return sample_efficiency(scores.steps[task], returns, mean, window=_WINDOW)
-
-
-def _smooth(agent: str, task: str) -> np.ndarray:
-    """Return the mean over runs, averaged over the last evaluations, without a band."""
-    values = _scores().raw[agent][task].mean(axis=0)
-    return np.array([values[max(i - _WINDOW + 1, 0) : i + 1].mean() for i in range(len(values))])
+def _smooth(returns: np.ndarray) -> np.ndarray:
+    """Return the mean over the last evaluations, at each evaluation, along the last axis."""
+    count = returns.shape[-1]
+    starts = [max(i - _WINDOW + 1, 0) for i in range(count)]
+    return np.stack([returns[..., start : i + 1].mean(-1) for i, start in enumerate(starts)], -1)
 
 
 def curves(agent: str) -> Figure:
@@ -226,12 +221,12 @@ def curves(agent: str) -> Figure:
     tasks = scores.repeated
     figure, axes = panels(2, 3, (10, 5))
     for task, axis in zip(tasks, axes.flat, strict=False):
-        for other in scores.algorithms:
-            steps = scores.steps[task]
-            axis.plot(steps, _smooth(other, task), color=_grey(), linewidth=0.8, alpha=0.35)
-        curve = _banded(agent, task)
-        axis.plot(curve.steps, curve.value, color=BLUE, linewidth=2)
-        axis.fill_between(curve.steps, curve.low, curve.high, color=BLUE, alpha=0.2, linewidth=0)
+        steps = scores.steps[task]
+        for returns in (found[task] for found in scores.raw.values()):
+            axis.plot(steps, _smooth(returns).mean(0), color=_grey(), linewidth=0.8, alpha=0.35)
+        own = _smooth(scores.raw[agent][task])
+        axis.plot(steps, own.mean(0), color=BLUE, linewidth=2)
+        axis.fill_between(steps, own.min(0), own.max(0), color=BLUE, alpha=0.2, linewidth=0)
         axis.xaxis.set_major_formatter(lambda x, _: f"{x / 1000:g}k")
         _finish(axis, task, "steps")
     for axis in axes.flat[len(tasks) :]:

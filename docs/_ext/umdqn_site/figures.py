@@ -16,6 +16,7 @@ from umdqn_site.links import ROOT
 
 _MADE = Path("_build") / "figures"
 _INPUTS = ("src/umdqn/**/*.py", "docs/_ext/umdqn_site/draw*.py", "docs/*/results.*")
+_LIGHTER = {"#0072b2": "#56b4e9", "#d55e00": "#ff8f4a", "#009e73": "#34cfa2"}
 _LOG = logging.getLogger(__name__)
 _LINES = {"light": "#1f2328", "dark": "#d7dbe0"}
 _GRIDS = {"light": "#c9ced6", "dark": "#4a5058"}
@@ -64,8 +65,17 @@ def _drawn(source: Path, stem: str, name: str, arguments: list[str], theme: str)
         path.parent.mkdir(parents=True, exist_ok=True)
         with mpl.rc_context(_style(theme)):
             drawings.FIGURES[name](*arguments).savefig(path, transparent=True)
+        if theme == "dark":
+            path.write_text(_lightened(path.read_text()))
         kept.write_text(key)
     return f"/{_MADE.as_posix()}/{path.name}"
+
+
+def _lightened(svg: str) -> str:
+    """Return a figure with lighter shades of the colours that are dim on a dark page."""
+    for colour, lighter in _LIGHTER.items():
+        svg = svg.replace(colour, lighter)
+    return svg
 
 
 def _style(theme: str) -> dict[str, object]:

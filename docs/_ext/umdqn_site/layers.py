@@ -14,7 +14,7 @@ _ROW, _GAP, _BOX, _LETTER, _PAD, _WIDTH = 64, 22, 38, 8.1, 26, 760
 class Layers(SphinxDirective):
     """One line per layer, packages separated by commas; later lines may import earlier ones.
 
-    A last line that begins with `beside` names packages that stand beside the line.
+    Packages in brackets stand beside the others.
     """
 
     has_content = True
@@ -47,9 +47,11 @@ def _row(names: list[str], top: int) -> list[str]:
     x = (_WIDTH - sum(widths) - _GAP * (len(names) - 1)) / 2
     shapes = []
     for name, width in zip(names, widths, strict=True):
+        beside = ' class="beside"' if name.startswith("(") else ""
         shapes.append(
-            f'<rect x="{x:.0f}" y="{top}" width="{width:.0f}" height="{_BOX}" rx="6"/>'
-            f'<text x="{x + width / 2:.0f}" y="{top + _BOX / 2 + 5:.0f}">{html.escape(name)}</text>'
+            f'<rect{beside} x="{x:.0f}" y="{top}" width="{width:.0f}" height="{_BOX}" rx="6"/>'
+            f'<text x="{x + width / 2:.0f}" y="{top + _BOX / 2 + 5:.0f}">'
+            f"{html.escape(name.strip('()'))}</text>"
         )
         x += width + _GAP
     return shapes

@@ -42,42 +42,48 @@ def page_of(path: Path) -> str | None:
         return None
     if str(relative) in PAGES:
         return PAGES[str(relative)]
-    shown = relative.parts[:1] and relative.parts[0] in SHOWN and path.exists()
+    shown = bool(relative.parts) and relative.parts[0] in SHOWN and path.exists()
     return f"source/{relative.as_posix()}" if shown else None
 
 
 class _Files(SphinxTransform):
-    """Turns downloads of files outside of `docs` into links, before Sphinx copies the files."""
+    """Turns links to files outside of `docs` into links to their pages, before others look."""
 
     default_priority = 900
 
     def apply(self, **options: Any) -> None:
-        for node in list(self.document.findall(addnodes.download_reference)):
-            _, path = self.env.relfn2path(node["reftarget"], self.env.docname)
-            page = page_of(Path(path))
+        kinds = (addnodes.download_reference, addnodes.pending_xref)
+        found = [node for kind in kinds for node in self.document.findall(kind)]
+        for node in found:
+            page = self._page(node)
             if page is not None:
-                found = addnodes.pending_xref(
+                link = addnodes.pending_xref(
                     refdomain="", reftype="repository", reftarget=page, refexplicit=True
                 )
-                found["refdoc"] = self.env.docname
-                found += node.children
-                node.replace_self(found)
+                link["refdoc"] = self.env.docname
+                link += node.children
+                node.replace_self(link)
+
+    def _page(self, node: nodes.Element) -> str | None:
+        """Return the page that a link of MyST leads to, if it is one of the repository's files."""
+        if node.get("reftype") != "myst":
+            return None
+        target = str(node["reftarget"])
+        if node.get("refdomain") == "doc":  # MyST takes other Markdown files for pages
+            return page_of(Path(f"{target}.md")) if Path(f"{target}.md").is_absolute() else None
+        _, path = self.env.relfn2path(target.partition("#")[0], self.env.docname)
+        # Files of the root that a page includes link relatively to the root.
+        return page_of(Path(path)) or page_of(ROOT / target)
 
 
 def _resolve(
     app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, content: nodes.Element
 ) -> nodes.Node | None:
-    """Return the link to a file's page, or to that of a directory."""
-    here = node["refdoc"]
-    page = node["reftarget"]
+    """Return the link to the page of a file or directory."""
     if node["reftype"] != "repository":
-        target = page.partition("#")[0]
-        found = page_of(ROOT / "docs" / os.path.dirname(here) / target)
-        if found is None:
-            return None
-        page = found
-    uri = app.builder.get_relative_uri(here, page)
-    return nodes.reference("", "", *node.children or [content], internal=True, refuri=uri)
+        return None
+    uri = app.builder.get_relative_uri(node["refdoc"], node["reftarget"])
+    return nodes.reference("", "", *node.children, internal=True, refuri=uri)
 
 
 def _source_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:

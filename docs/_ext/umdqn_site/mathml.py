@@ -8,7 +8,6 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
-
 _LOG = logging.getLogger(__name__)
 
 

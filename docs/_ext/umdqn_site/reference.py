@@ -9,14 +9,15 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from umdqn.cli import listing, main, many, reading, training
-from umdqn.cli.options import Command, Formatter, Parser
+from umdqn.cli import main
 from umdqn.envs.catalogue import CATALOGUE
 from umdqn.parts.describe import FieldHelp, describe
 from umdqn.runs.kinds import DEFAULTS, KINDS, purpose
 
 _CONFIG = "umdqn.runs.config:Config"
 _EVALUATION = "umdqn.runs.config:Evaluation"
+# Longest usage that is shown in full.
+_LONG = 100
 
 
 def configuration() -> str:
@@ -41,7 +42,16 @@ def _kind(choice: FieldHelp) -> list[str]:
     default = DEFAULTS.get(kind)
     known = f"Default `{default}`." if default else "By default the algorithm's."
     text = f"{choice.text} {known} Also `module:Class`."
-    lines = [f"## {kind}", "", purpose(kind), "", f"(field-{kind})=", f"`{kind}`", f": {text}", ""]
+    lines = [
+        f"## {kind}",
+        "",
+        purpose(kind),
+        "",
+        f"(field-{kind})=",
+        f"`{kind}` name of a part",
+        f": {text}",
+        "",
+    ]
     for name in table:
         part = describe(table.source(name))
         lines += [f"(part-{kind}-{name})=", f"### `{name}`", "", part.summary, ""]
@@ -57,39 +67,33 @@ def _field(path: str, field: FieldHelp) -> list[str]:
     """Return a definition: name, type, default, range, help; the first of a name is its target."""
     target = [] if path in _SEEN else [f"(field-{path})="]
     _SEEN.add(path)
-    notes = [f"`{field.type}`"]
+    notes = [field.type.replace("|", " or ").replace(" or  None", " or none")]
     if field.default:
-        written = field.default
-        known = written.startswith(("default_part", "Evaluation"))
-        notes += [] if known else [f"default `{written.strip(chr(39)) or 'empty'}`"]
+        notes += [f"default {field.default.strip(chr(39)).lower() or 'empty'}"]
     allowed = getattr(field, "allowed", "") or getattr(field, "range", "")
     notes += [str(allowed)] if allowed else []
-    return [*target, f"`{path}`", f": {field.text}", "", f"  *{', '.join(notes)}*", ""]
+    return [*target, f"`{path}` {', '.join(notes)}", f": {field.text}", ""]
 
 
-def commands() -> dict[str, Command]:
-    """Return all commands by name."""
-    modules = getattr(main, "_MODULES", (training, reading, many, listing))
-    return {command.name: command for module in modules for command in module.COMMANDS}
+def parsers(command: str = "") -> dict[str, argparse.ArgumentParser]:
+    """Return the parsers of all commands by name; only that of `command` has its options."""
+    _, found = main._parser([command] if command else [])
+    return dict(found)
 
 
 def command(name: str) -> str:
     """Return the help of a command as Markdown: usage and options, without those of fields."""
-    found = commands()[name]
-    parser = Parser(
-        prog=f"umdqn {name}", description=found.help, allow_abbrev=False, formatter_class=Formatter
-    )
-    found.add_options(parser, [name])
+    parser = parsers(name)[name]
     usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
     shown, fields = [], 0
     for action in parser._actions:
         if action.dest.startswith("field:"):
             fields += 1
-        elif not isinstance(action, argparse._HelpAction):
+        elif action.dest != "help":
             shown += list(_option(action))
-    if len(usage) > 100:
-        usage = f"umdqn {name} " + " ".join(_brief(parser)) + (" [OPTION ...]" if shown else "")
-    lines = [f"(command-{name})=", f"## umdqn {name}", "", found.help, ""]
+    if len(usage) > _LONG:
+        usage = " ".join([f"umdqn {name}", *_brief(parser), "[OPTION ...]"])
+    lines = [f"(command-{name})=", f"## umdqn {name}", "", str(parser.description), ""]
     lines += ["```text", usage, "```", "", *shown]
     if fields:
         text = f"And every [field of the configuration](configuration.md) ({fields} options)"
@@ -137,7 +141,7 @@ class _Configuration(SphinxDirective):
 
 class _Commands(SphinxDirective):
     def run(self) -> list[nodes.Node]:
-        text = "\n".join(command(name) for name in commands())
+        text = "\n".join(command(name) for name in parsers())
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 
 
