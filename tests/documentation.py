@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from umdqn.agents.algorithms import ALGORITHMS
-from umdqn.cli.main import _parser, main
+from umdqn.cli.main import build_parser, main
 from umdqn.sweeps.plan import sweep_of
 
 ROOT = Path(__file__).parents[1]
@@ -112,7 +112,7 @@ def _read(words: list[str]) -> None:
     """Read a command as the command line does, and do nothing with it."""
     if words[0].startswith("-"):
         return
-    parser, known = _parser(words)
+    parser, known = build_parser(words)
     options, extra = parser.parse_known_args(words)
     assert not extra, f"umdqn {shlex.join(words)}: unknown {extra}"
     assert words[0] in known

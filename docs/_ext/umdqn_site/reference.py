@@ -77,7 +77,7 @@ def _field(path: str, field: FieldHelp) -> list[str]:
 
 def parsers(command: str = "") -> dict[str, argparse.ArgumentParser]:
     """Return the parsers of all commands by name; only that of `command` has its options."""
-    _, found = main._parser([command] if command else [])
+    _, found = main.build_parser([command] if command else [])
     return dict(found)
 
 

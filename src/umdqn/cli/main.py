@@ -51,7 +51,7 @@ def _is_interruption(error: UmdqnError) -> bool:
 
 def _run(tokens: list[str]) -> int:
     command = tokens[0] if tokens and not tokens[0].startswith("-") else None
-    parser, commands = _parser(tokens)
+    parser, commands = build_parser(tokens)
     if command is not None and command not in commands:
         raise unknown("command", command, commands)
     options, extra = parser.parse_known_args(tokens)
@@ -69,7 +69,7 @@ def _run(tokens: list[str]) -> int:
     return 0
 
 
-def _parser(tokens: Sequence[str]) -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
+def build_parser(tokens: Sequence[str]) -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
     """Build the parser; only the command that is called gets its options."""
     parser = Parser(prog="umdqn", allow_abbrev=False, formatter_class=Formatter)
     parser.description = "Distributional reinforcement learning with continuous laws of the return."
