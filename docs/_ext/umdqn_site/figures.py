@@ -108,7 +108,7 @@ def _key(of_results: bool) -> str:
     digest = hashlib.sha256(Path(__file__).with_name("drawings.py").read_bytes())
     for pattern in _RESULTS if of_results else _LAWS:
         for path in sorted(ROOT.glob(pattern)):
-            if not set(_ASIDE) & set(path.parts):
+            if not set(_ASIDE) & set(path.relative_to(ROOT).parts):
                 digest.update(path.read_bytes())
     return digest.hexdigest()
 
