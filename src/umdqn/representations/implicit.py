@@ -9,11 +9,11 @@ from typing import ClassVar
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from umdqn.errors import check_count
 from umdqn.laws.implicit import ImplicitLaw
 from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw, View
 from umdqn.networks.implicit import ImplicitQuantileNetwork
+from umdqn.parts.ranges import Count
 from umdqn.representations.representation import Head, Representation
 from umdqn.specs import Key
 
@@ -23,7 +23,7 @@ _VIEW_FRACTIONS = 200
 
 class _ImplicitHead(Head):
     network: ImplicitQuantileNetwork
-    value_fractions: int = eqx.field(static=True)
+    value_fractions: Count = eqx.field(static=True)
 
     def laws(self, features: Float[Array, "features"], support: Support) -> TrainedLaw:
         weight, bias = self.network.output.weight.T, self.network.output.bias
@@ -37,14 +37,10 @@ class ImplicitRepresentation(Representation, abc.ABC):
 
     gives: ClassVar[frozenset[View]] = frozenset({"quantile", "mean"})
 
-    cosines: int = 64
+    cosines: Count = 64
     """Size of the cosine embedding of a fraction."""
-    hidden: int = 128
+    hidden: Count = 128
     """Width of the layer after embedding and fraction have been multiplied."""
-
-    def __post_init__(self) -> None:
-        check_count("cosines", self.cosines)
-        check_count("hidden", self.hidden)
 
     def _build_network(self, features: int, actions: int, key: Key) -> ImplicitQuantileNetwork:
         return ImplicitQuantileNetwork(features, actions, self.cosines, self.hidden, key)
@@ -56,10 +52,6 @@ class ImplicitQuantiles(ImplicitRepresentation):
 
     value_fractions: int = 32
     """Fractions over which a greedy choice takes the expectation (K)."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_count("value_fractions", self.value_fractions)
 
     def build(self, features: int, actions: int, key: Key) -> Head:
         return _ImplicitHead(self._build_network(features, actions, key), self.value_fractions)

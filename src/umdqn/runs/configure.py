@@ -9,6 +9,7 @@ from umdqn.agents.algorithms import ALGORITHMS, Algorithm
 from umdqn.envs.catalogue import find
 from umdqn.envs.entry import Entry
 from umdqn.errors import check, unknown
+from umdqn.parts.ranges import ranges
 from umdqn.runs.build import check_loop
 from umdqn.runs.config import Config
 from umdqn.runs.domains import estimated_domain
@@ -98,7 +99,7 @@ def _domain(entry: Entry, given: Mapping[str, Any]) -> Domain:
     if spec.domain is not None or "domain" in given:
         return spec.domain or Domain(-1.0, 1.0)
     discount = read_number("discount", float, given.get("discount", spec.discount))
-    check(0 <= discount < 1, "discount", discount, "from 0 to below 1")
+    ranges(Config)["discount"].check("discount", discount)
     return estimated_domain(entry, discount)
 
 

@@ -1,0 +1,109 @@
+"""Ranges of fields, declared with their types: `rate: Annotated[float, Range(above=0, most=1)]`.
+
+Checks, help texts and documentation read the same declaration.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import typing
+from functools import cache
+from typing import Annotated, Any
+
+from umdqn.errors import check
+
+# Integers end up in 32-bit arrays.
+_INTEGER_LIMIT = 2**31
+
+
+@dataclasses.dataclass(frozen=True)
+class Range:
+    """Numbers between bounds; of a tuple, which must not be empty, every item is one."""
+
+    least: float | None = None
+    """Smallest number allowed."""
+    most: float | None = None
+    """Largest number allowed."""
+    above: float | None = None
+    """Bound that every number exceeds."""
+    below: float | None = None
+    """Bound that no number reaches."""
+    multiple_of: int | None = None
+    """Whole numbers must be multiples of it."""
+
+    def __str__(self) -> str:
+        if self.least is not None and self.most is not None:
+            parts = [f"from {self.least:,} to {self.most:,}"]
+        elif self.least is not None and self.below is not None:
+            parts = [f"from {self.least:,} to below {self.below:,}"]
+        else:
+            words = {"above": self.above, "at least": self.least}
+            words |= {"below": self.below, "at most": self.most}
+            parts = [f"{word} {bound:,}" for word, bound in words.items() if bound is not None]
+        if self.multiple_of is not None:
+            parts.append("even" if self.multiple_of == 2 else f"a multiple of {self.multiple_of}")
+        return ", ".join(parts)
+
+    def of(self, many: bool) -> str:
+        """Return what is allowed for one number, or for a tuple of them."""
+        return f"one or more numbers, each {self}" if many else str(self)
+
+    def check(self, field: str, value: Any) -> None:
+        """Raise `InvalidField` unless a number, or every number of a tuple, is in the range."""
+        many = isinstance(value, tuple | list)
+        items = value if many else (value,)
+        inside = len(items) > 0 and all(map(self._holds, items))
+        check(inside, field, value, self.of(many))
+        if self.most is None and self.below is None:
+            small = all(abs(item) < _INTEGER_LIMIT for item in items if isinstance(item, int))
+            check(small, field, value, f"{self.of(many)} and below 2^31")
+
+    def _holds(self, value: Any) -> bool:
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            return False
+        return (
+            not math.isnan(number)
+            and (self.least is None or number >= self.least)
+            and (self.most is None or number <= self.most)
+            and (self.above is None or number > self.above)
+            and (self.below is None or number < self.below)
+            and (self.multiple_of is None or number % self.multiple_of == 0)
+        )
+
+
+Count = Annotated[int, Range(least=1)]
+"""How many there are of something."""
+Positive = Annotated[float, Range(above=0)]
+"""A number above 0."""
+Probability = Annotated[float, Range(least=0, most=1)]
+"""A probability."""
+Share = Annotated[float, Range(above=0, most=1)]
+"""A share that is not 0."""
+Widths = Annotated[tuple[int, ...], Range(least=1)]
+"""Widths of the layers of a network."""
+
+
+@cache
+def ranges(kind: type) -> dict[str, Range]:
+    """Return the ranges that a dataclass declares, by field."""
+    try:
+        hints = typing.get_type_hints(kind, include_extras=True)
+    except NameError:
+        # A class in a function may name types that only that function sees.
+        return {}
+    found = {}
+    for name, hint in hints.items():
+        for declared in getattr(hint, "__metadata__", ()):
+            if isinstance(declared, Range):
+                found[name] = declared
+    return found
+
+
+def check_ranges(value: Any) -> None:
+    """Raise `InvalidField` for the first field of a dataclass that is out of its range."""
+    kind: Any = type(value)
+    for name, allowed in ranges(kind).items():
+        allowed.check(name, getattr(value, name))
