@@ -9,6 +9,11 @@ from typing import Any
 
 # Tables with at most this many names are listed in full when a name is unknown.
 _MOST_LISTED = 15
+# Of longer tables, the nearest names are listed: at most so many, if they are at least so similar,
+# and not much less similar than the nearest.
+_MOST_NEAR = 4
+_SIMILAR = 0.55
+_WORSE = 0.2
 # Longest part of a foreign exception's message that is worth repeating.
 _MOST_CHARACTERS = 400
 
@@ -57,12 +62,40 @@ def one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> UmdqnError:
-    """Build the error for a name that is not in a table; suggests the nearest name that is."""
+def unknown(kind: str, name: str, known: Iterable[str], listed_by: str = "") -> UmdqnError:
+    """Build the error for a name that is not in a table; suggests the nearest names that are.
+
+    `listed_by` is the command that lists a long table.
+    """
     names = sorted(set(known))
-    by_lower = {known.lower(): known for known in names}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
-    parts = [f"did you mean {by_lower[close[0]]!r}?"] if close else []
-    if len(names) <= _MOST_LISTED or not close:
+    near = nearest(name, names)
+    parts = [f"did you mean {near[0]!r}?"] if near else []
+    if len(names) <= _MOST_LISTED:
         parts.append(f"known: {', '.join(names)}")
+    elif near[1:]:
+        parts.append(f"also near: {', '.join(near[1:])}")
+    elif not near:
+        parts.append(f"no name of {len(names)} is near it")
+        parts += [f"({listed_by} lists them)"] if listed_by else []
     return UmdqnError(f"unknown {kind} {name!r}: {' '.join(parts)}")
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """Return the names that are nearest to one that is unknown, the nearest first."""
+    likeness = {each: _likeness(name, each) for each in known}
+    best = max(likeness.values(), default=0.0)
+    near = [each for each in likeness if likeness[each] >= max(_SIMILAR, best - _WORSE)]
+    return sorted(near, key=lambda each: -likeness[each])[:_MOST_NEAR]
+
+
+def _likeness(asked: str, known: str) -> float:
+    """Return from 0 to 1 how alike two names are, as a whole or without what precedes a dot."""
+    pairs = [(_words(asked), _words(known))]
+    pairs += [(first.rpartition(".")[2], second.rpartition(".")[2]) for first, second in pairs]
+    whole, last = (difflib.SequenceMatcher(None, *pair).ratio() for pair in pairs)
+    # The same last words under another heading are a little less alike.
+    return max(whole, 0.95 * last)
+
+
+def _words(name: str) -> str:
+    return name.lower().replace("_", "-").replace("/", ".")

@@ -21,13 +21,13 @@ _INTEGER_LIMIT = 2**31
 class Range:
     """Numbers between bounds; of a tuple, which must not be empty, every item is one."""
 
-    least: float | None = None
+    least: float | int | None = None
     """Smallest number allowed."""
-    most: float | None = None
+    most: float | int | None = None
     """Largest number allowed."""
-    above: float | None = None
+    above: float | int | None = None
     """Bound that every number exceeds."""
-    below: float | None = None
+    below: float | int | None = None
     """Bound that no number reaches."""
     multiple_of: int | None = None
     """Whole numbers must be multiples of it."""

@@ -1,0 +1,3 @@
+"""The command `completion`, and what shells ask for to complete a command line."""
+
+COMMANDS = ()
