@@ -13,7 +13,6 @@ from umdqn.parts.describe import FieldHelp, PartHelp, describe
 from umdqn.parts.ranges import Range
 from umdqn.runs.aliases import ALIASES
 from umdqn.runs.kinds import DEFAULTS, KINDS, purpose
-from umdqn.runs.values import read_number
 
 _CONFIG = "umdqn.runs.config:Config"
 _NESTED = {"evaluation": "umdqn.runs.config:Evaluation"}
@@ -41,6 +40,8 @@ def add_number(
     """Add an option for a number of a range; a default that is text describes itself."""
 
     def read(value: str) -> Any:
+        from umdqn.runs.values import read_number
+
         number = read_number(name, kind, value)
         allowed.check(name, number)
         return number
@@ -61,6 +62,11 @@ def given_fields(options: argparse.Namespace) -> dict[str, Any]:
         for name, value in vars(options).items()
         if name.startswith(_PREFIX)
     }
+
+
+def kind_of(action: argparse.Action) -> str:
+    """Return what an option or argument is about: a field's dotted name, or a plain name."""
+    return action.dest.removeprefix(_PREFIX).removeprefix("named_")
 
 
 def add_fields(
@@ -129,11 +135,18 @@ def _merged(owners: dict[str, FieldHelp], members: int) -> str:
     if len(owners) == members and len(same) == 1:
         text, allowed, default = same.pop()
         return _text(text, ["all" if members > 1 else "", allowed, default])
-    texts: dict[tuple[str, str], list[str]] = {}
+    texts: dict[tuple[str, str], dict[str, list[str]]] = {}
     for owner, field in owners.items():
-        note = ", ".join(filter(None, [owner, _default(field)]))
-        texts.setdefault((field.text, field.allowed), []).append(note)
-    return " ".join(_text(text, [allowed, *notes]) for (text, allowed), notes in texts.items())
+        defaults = texts.setdefault((field.text, field.allowed), {})
+        defaults.setdefault(_default(field), []).append(owner)
+    return " ".join(
+        _text(text, [allowed, *(_owned(names, default) for default, names in defaults.items())])
+        for (text, allowed), defaults in texts.items()
+    )
+
+
+def _owned(owners: Sequence[str], default: str) -> str:
+    return ": ".join(filter(None, [", ".join(owners), default]))
 
 
 def _text(text: str, notes: Sequence[str]) -> str:

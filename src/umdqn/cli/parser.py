@@ -43,6 +43,16 @@ class Parser(argparse.ArgumentParser):
         """What is given without a name, in its order."""
         return self._get_positional_actions()
 
+    @property
+    def commands(self) -> dict[str, str]:
+        """Commands below this parser, and what each is for."""
+        return {
+            choice.dest: choice.help or ""
+            for action in self.positionals
+            if isinstance(action, argparse._SubParsersAction)
+            for choice in action._get_subactions()
+        }
+
     def help_on(self, name: str) -> str:
         """Return the help on one group, or on one option."""
         formatter = self._get_formatter()
@@ -54,7 +64,9 @@ class Parser(argparse.ArgumentParser):
             formatter.add_arguments(group._group_actions)
             formatter.end_section()
         elif option is not None:
+            formatter.start_section("option")
             formatter.add_arguments([option])
+            formatter.end_section()
         else:
             names = (option.lstrip("-") for option in self.options)
             raise unknown("group or option", name, {*self.groups, *names}, f"{self.prog} --help")

@@ -12,6 +12,7 @@ from umdqn.cli.options import Command, add_fields, add_number, given_fields
 from umdqn.cli.tables import print_table
 from umdqn.errors import UmdqnError
 from umdqn.parts.ranges import Range
+from umdqn.runs.presets import PRESETS
 
 _COLUMNS = {
     "mean": "mean",
@@ -38,13 +39,17 @@ def _add_train(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     parser.add_argument("agent", nargs="?", metavar="AGENT", help="algorithm (default umdqn-c)")
     parser.add_argument("--env", dest="named_env", metavar="ENV", help="the same as ENV")
     parser.add_argument("--agent", dest="named_agent", metavar="AGENT", help="the same as AGENT")
-    parser.add_argument("--preset", help="table of hyperparameters: tuned (default) or paper")
+    _add_preset(parser)
     parser.add_argument("--out", type=Path, help="run directory (default: a new one under runs/)")
     parser.add_argument(
         "--resume", type=Path, metavar="RUN", help="resume a run; --steps extends it"
     )
     parser.add_argument(
-        "--log", action="append", default=[], metavar="LOG", help="also log to tensorboard or wandb"
+        "--log",
+        action="append",
+        default=[],
+        metavar="tensorboard|wandb",
+        help="also log there (may be repeated)",
     )
     parser.add_argument(
         "--show-config",
@@ -55,6 +60,11 @@ def _add_train(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
         "--json", action="store_true", help="with --show-config: print one JSON object"
     )
     add_fields(parser, tokens, ("env", "agent", "preset", "policy"))
+
+
+def _add_preset(parser: argparse.ArgumentParser) -> None:
+    names = "|".join(PRESETS)
+    parser.add_argument("--preset", metavar=names, help="table of hyperparameters (default tuned)")
 
 
 def train(options: argparse.Namespace) -> None:
@@ -135,7 +145,7 @@ def _add_law_of(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     parser.add_argument("policy", metavar="POLICY", help="run directory, or module:attribute")
     parser.add_argument("env", metavar="ENV", help="environment")
     parser.add_argument("--agent", default="umdqn-c", help="algorithm (default umdqn-c)")
-    parser.add_argument("--preset", default="tuned", help="hyperparameters: paper or tuned")
+    _add_preset(parser)
     random = Range(least=0, most=1)
     add_number(parser, "explore", "Probability of a random action.", random, 0.1, float)
     compared = "Episodes whose returns laws are compared with."
@@ -151,10 +161,8 @@ def law_of(options: argparse.Namespace) -> None:
     from umdqn.runs.policy_law import PolicyLaw, configure_law
     from umdqn.runs.start import train_config
 
-    policy, fields = options.policy, given_fields(options)
-    config = configure_law(
-        policy, options.env, options.agent, options.preset, options.explore, fields
-    )
+    policy, preset, fields = options.policy, options.preset or "tuned", given_fields(options)
+    config = configure_law(policy, options.env, options.agent, preset, options.explore, fields)
     _choose_cores(config)
     with TrainingDisplay(config) as display:
         result = PolicyLaw(train_config(config, options.out, [display]))

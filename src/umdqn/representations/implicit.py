@@ -23,7 +23,7 @@ _VIEW_FRACTIONS = 200
 
 class _ImplicitHead(Head):
     network: ImplicitQuantileNetwork
-    value_fractions: Count = eqx.field(static=True)
+    value_fractions: int = eqx.field(static=True)
 
     def laws(self, features: Float[Array, "features"], support: Support) -> TrainedLaw:
         weight, bias = self.network.output.weight.T, self.network.output.bias
@@ -50,7 +50,7 @@ class ImplicitRepresentation(Representation, abc.ABC):
 class ImplicitQuantiles(ImplicitRepresentation):
     """The quantile at any fraction (Dabney et al., 2018)."""
 
-    value_fractions: int = 32
+    value_fractions: Count = 32
     """Fractions over which a greedy choice takes the expectation (K)."""
 
     def build(self, features: int, actions: int, key: Key) -> Head:

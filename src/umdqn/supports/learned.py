@@ -30,8 +30,8 @@ class _LearnedPlacer(Placer):
 
     location: Linear
     spread: Linear
-    reach: Positive = eqx.field(static=True)
-    least: Share = eqx.field(static=True)
+    reach: float = eqx.field(static=True)
+    least: float = eqx.field(static=True)
 
     def __call__(self, features: Float[Array, "features"], unit: Unit) -> Support:
         features = jax.nn.relu(features)
@@ -53,9 +53,9 @@ class _LearnedPlacer(Placer):
 class Learned(SupportRule):
     """Mean and standard deviation of each law, learned apart from its shape: needs no domain."""
 
-    reach: float = 6.0
+    reach: Positive = 6.0
     """Half of the width of a support, in standard deviations."""
-    least: float = 1e-3
+    least: Share = 1e-3
     """Smallest standard deviation, relative to the typical one."""
     rate: Share = 1e-3
     """Share by which an update moves the common units of returns."""
