@@ -70,7 +70,6 @@ def _add_preset(parser: argparse.ArgumentParser) -> None:
 def train(options: argparse.Namespace) -> None:
     """Train an agent."""
     from umdqn.cli.configuration import print_config
-    from umdqn.cli.display import TrainingDisplay
     from umdqn.runs.configure import configure
     from umdqn.runs.logs import loggers
     from umdqn.runs.start import train_config
@@ -88,8 +87,7 @@ def train(options: argparse.Namespace) -> None:
     if options.show_config:
         return print_config(config, overrides, options.json)
     _choose_cores(config)
-    with TrainingDisplay(config) as display:
-        run = train_config(config, options.out, [display, *logs])
+    run = train_config(config, options.out, logs, progress=True)
     print(run.path)
 
 
@@ -103,7 +101,6 @@ def _merge_named(options: argparse.Namespace, name: str) -> None:
 
 def _resume(options: argparse.Namespace, overrides: dict[str, Any]) -> None:
     from umdqn.cli.configuration import print_config
-    from umdqn.cli.display import TrainingDisplay
     from umdqn.runs.directory import RunDirectory
     from umdqn.runs.fields import override
     from umdqn.runs.logs import loggers
@@ -122,8 +119,7 @@ def _resume(options: argparse.Namespace, overrides: dict[str, Any]) -> None:
     if options.show_config:
         return print_config(config, {} if steps is None else {"steps": steps}, options.json)
     _choose_cores(config)
-    with TrainingDisplay(config) as display:
-        run = resume(options.resume, config.steps, [display, *logs])
+    run = resume(options.resume, config.steps, logs, progress=True)
     print(run.path)
 
 
@@ -157,15 +153,13 @@ def _add_law_of(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
 
 def law_of(options: argparse.Namespace) -> None:
     """Learn the law of a policy, and compare it with realised returns."""
-    from umdqn.cli.display import TrainingDisplay
     from umdqn.runs.policy_law import PolicyLaw, configure_law
     from umdqn.runs.start import train_config
 
     policy, preset, fields = options.policy, options.preset or "tuned", given_fields(options)
     config = configure_law(policy, options.env, options.agent, preset, options.explore, fields)
     _choose_cores(config)
-    with TrainingDisplay(config) as display:
-        result = PolicyLaw(train_config(config, options.out, [display]))
+    result = PolicyLaw(train_config(config, options.out, progress=True))
     start = result.at_start()
     verdict = result.calibration(options.episodes)["verdict"]
     if options.json:

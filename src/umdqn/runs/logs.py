@@ -91,7 +91,7 @@ class WeightsAndBiases(Callback):
 
     def on_end(self, status: str) -> None:
         if self._run is not None:
-            self._run.finish(exit_code=0 if status == "finished" else 1)
+            self._run.finish(exit_code=0 if status in ("finished", "stopped") else 1)
 
 
 def _identity(run: Path) -> str:
