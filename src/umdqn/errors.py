@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 # Tables with at most this many names are listed in full when a name is unknown.
@@ -39,8 +39,22 @@ class Notice(Warning):
 
 
 def notice(message: str) -> None:
-    """Warn the user; the command line prints the message as a line of its own."""
+    """Warn the user, in one line that does not quote our source."""
+    if warnings.formatwarning is not _formatted:
+        _usual.append(warnings.formatwarning)
+        warnings.formatwarning = _formatted
     warnings.warn(message, Notice, stacklevel=2)
+
+
+_usual: list[Callable[..., str]] = []
+"""How other warnings are formatted; the last one counts."""
+
+
+def _formatted(message: Any, category: type[Warning], *where: Any, **line: Any) -> str:
+    """Format notices as one line, and everything else as before."""
+    if issubclass(category, Notice):
+        return f"note: {message}\n"
+    return _usual[-1](message, category, *where, **line)
 
 
 def check(condition: bool, field: str, value: Any, allowed: str) -> None:

@@ -6,7 +6,6 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 from umdqn import __version__
 from umdqn.cli import completion, listing, many, reading, training
@@ -86,14 +85,5 @@ def build_parser(tokens: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
 
 
 def _print_notices() -> None:
-    """Print notices as lines of their own instead of as Python warnings."""
-    usual = warnings.showwarning
-
-    def show(message: Any, category: type[Warning], *where: Any, **rest: Any) -> None:
-        if issubclass(category, Notice):
-            print(f"note: {message}", file=sys.stderr)
-        else:
-            usual(message, category, *where, **rest)
-
-    warnings.showwarning = show
+    """Print every notice, also one that was printed before."""
     warnings.simplefilter("always", Notice)
