@@ -9,7 +9,7 @@ from typing import Any
 from umdqn.cli.tables import print_table
 from umdqn.runs.config import Config
 from umdqn.runs.fields import leaves, to_dict
-from umdqn.runs.origins import origins
+from umdqn.runs.provenance import set_by
 from umdqn.specs import Domain
 
 
@@ -18,8 +18,8 @@ def print_config(config: Config, overrides: Mapping[str, Any], as_json: bool) ->
     if as_json:
         print(json.dumps(to_dict(config)))
         return
-    set_by = origins(config, overrides)
-    rows = [(path, _typed(value), set_by[path]) for path, _, value in leaves(config)]
+    origin = set_by(config, overrides)
+    rows = [(path, _typed(value), origin[path]) for path, _, value in leaves(config)]
     print_table(("field", "value", "set by"), rows)
 
 

@@ -6,6 +6,7 @@ Help texts are read from source files, so that `--help` does not import JAX.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -43,7 +44,7 @@ def add_number(
         from umdqn.runs.values import read_number
 
         number = read_number(name, kind, value)
-        allowed.check(name, number)
+        dataclasses.replace(allowed, whole=kind is int).check(name, number)
         return number
 
     parser.add_argument(

@@ -6,15 +6,16 @@ Checks, help texts and documentation read the same declaration.
 from __future__ import annotations
 
 import dataclasses
-import math
 import typing
 from functools import cache
+from numbers import Integral, Real
 from typing import Annotated, Any
 
-from umdqn.errors import check
+from umdqn.errors import InvalidField, check
 
-# Integers end up in 32-bit arrays.
-_INTEGER_LIMIT = 2**31
+# Numbers end up in 32-bit arrays, and some room is needed to calculate with them.
+_LARGEST_INTEGER = 2**31
+_LARGEST = 1e37
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Range:
     """Bound that no number reaches."""
     multiple_of: int | None = None
     """Whole numbers must be multiples of it."""
+    whole: bool = False
+    """Whether only whole numbers are allowed; ranges of fields take it from the field's type."""
 
     def __str__(self) -> str:
         if self.least is not None and self.most is not None:
@@ -53,19 +56,31 @@ class Range:
         """Raise `InvalidField` unless a number, or every number of a tuple, is in the range."""
         many = isinstance(value, tuple | list)
         items = value if many else (value,)
-        inside = len(items) > 0 and all(map(self._holds, items))
-        check(inside, field, value, self.of(many))
-        if self.most is None and self.below is None:
-            small = all(abs(item) < _INTEGER_LIMIT for item in items if isinstance(item, int))
-            check(small, field, value, f"{self.of(many)} and below 2^31")
+        check(len(items) > 0, field, value, self.of(many))
+        for item in items:
+            allowed = self._fault(item)
+            if allowed is not None:
+                raise InvalidField(
+                    field, value, f"one or more numbers, each {allowed}" if many else allowed
+                )
 
-    def _holds(self, value: Any) -> bool:
-        try:
-            number = float(value)
-        except (TypeError, ValueError, OverflowError):
-            return False
-        return (
-            not math.isnan(number)
+    def _fault(self, value: Any) -> str | None:
+        """Return what is allowed if a value is not."""
+        number = isinstance(value, Integral if self.whole else Real) and not isinstance(value, bool)
+        if not number:
+            return f"a whole number, {self}" if self.whole else f"a number, {self}"
+        if not self._holds(value):
+            return str(self)
+        unbounded = self.most is None and self.below is None
+        if unbounded and self.whole and abs(value) >= _LARGEST_INTEGER:
+            return f"{self} and below 2^31"
+        if unbounded and not self.whole and abs(value) > _LARGEST:
+            return f"{self}, at most {_LARGEST:g} in size"
+        return None
+
+    def _holds(self, number: Any) -> bool:
+        return bool(
+            number == number
             and (self.least is None or number >= self.least)
             and (self.most is None or number <= self.most)
             and (self.above is None or number > self.above)
@@ -98,7 +113,8 @@ def ranges(kind: type) -> dict[str, Range]:
     for name, hint in hints.items():
         for declared in getattr(hint, "__metadata__", ()):
             if isinstance(declared, Range):
-                found[name] = declared
+                whole = hint.__origin__ in (int, tuple[int, ...])
+                found[name] = dataclasses.replace(declared, whole=whole)
     return found
 
 

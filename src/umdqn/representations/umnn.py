@@ -106,7 +106,7 @@ class _UmnnRepresentation(Representation, abc.ABC):
 
     hidden: Widths = (128,)
     """Widths of the integrand's hidden layers; one layer takes the O(H + M) path."""
-    intervals: Annotated[int, Range(least=2, multiple_of=2)] = 200
+    intervals: Annotated[int, Range(least=2, most=65_536, multiple_of=2)] = 200
     """Cells of the cumulative quadrature over the support, in training."""
     point_scale: Positive = 4.0
     """Initial weights of the return (or fraction), relative to Xavier: larger starts sharper."""

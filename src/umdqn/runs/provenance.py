@@ -15,7 +15,7 @@ _ARGUMENTS = ("env", "agent", "preset")
 _OF_ENVIRONMENT = ("discount", "domain")
 
 
-def origins(config: Config, overrides: Mapping[str, Any]) -> dict[str, str]:
+def set_by(config: Config, overrides: Mapping[str, Any]) -> dict[str, str]:
     """Return what set each field: argument, option, environment, agent, preset or default."""
     given = named_fields(overrides)
     algorithm = ALGORITHMS[config.agent]
