@@ -57,7 +57,7 @@ class Callbacks(Callback):
         self._members = tuple(members)
 
     @classmethod
-    def of(cls, given: Callback | Sequence[Callback], *more: Callback) -> Callbacks:
+    def of(cls, given: Any, *more: Callback) -> Callbacks:
         """Return the callbacks that a user gives, one or several, after some of our own."""
         members = [given] if isinstance(given, Callback) else given
         listed = isinstance(members, Sequence) and not isinstance(members, str)
