@@ -12,6 +12,7 @@ from sphinx.util.docutils import SphinxDirective
 from umdqn.cli import main
 from umdqn.envs.catalogue import CATALOGUE
 from umdqn.parts.describe import FieldHelp, describe
+from umdqn.runs.aliases import ADVICE, ALIASES
 from umdqn.runs.kinds import DEFAULTS, KINDS, purpose
 
 _CONFIG = "umdqn.runs.config:Config"
@@ -70,8 +71,7 @@ def _field(path: str, field: FieldHelp) -> list[str]:
     notes = [field.type.replace("|", " or ").replace(" or  None", " or none")]
     if field.default:
         notes += [f"default {field.default.strip(chr(39)).lower() or 'empty'}"]
-    allowed = getattr(field, "allowed", "") or getattr(field, "range", "")
-    notes += [str(allowed)] if allowed else []
+    notes += [field.allowed] if field.allowed else []
     return [*target, f"`{path}` {', '.join(notes)}", f": {field.text}", ""]
 
 
@@ -123,6 +123,14 @@ def _option(action: argparse.Action) -> Iterator[str]:
     yield ""
 
 
+def aliases() -> str:
+    """Return the names that other libraries use, and what to use for those without a field."""
+    lines = ["| name | field, or what to do |", "|---|---|"]
+    lines += [f"| `{name}` | [`{path}`](#field-{path}) |" for name, path in ALIASES.items()]
+    lines += [f"| `{name}` | {text} |" for name, text in ADVICE.items()]
+    return "\n".join(lines)
+
+
 def environments() -> str:
     """Return the table of environments that `umdqn envs` lists."""
     lines = ["| name | family | loop | needs |", "|---|---|---|---|"]
@@ -139,6 +147,11 @@ class _Configuration(SphinxDirective):
         return self.parse_text_to_nodes(configuration(), allow_section_headings=True)
 
 
+class _Aliases(SphinxDirective):
+    def run(self) -> list[nodes.Node]:
+        return self.parse_text_to_nodes(aliases())
+
+
 class _Commands(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         text = "\n".join(command(name) for name in parsers())
@@ -153,5 +166,6 @@ class _Environments(SphinxDirective):
 def setup(app: Sphinx) -> None:
     """Register the directives."""
     app.add_directive("configuration-fields", _Configuration)
+    app.add_directive("configuration-aliases", _Aliases)
     app.add_directive("all-commands", _Commands)
     app.add_directive("environment-table", _Environments)
