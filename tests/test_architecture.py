@@ -7,6 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "umdqn"
 FLOW = (
+    "text",
     "errors",
     "specs",
     "parts",
@@ -31,7 +32,7 @@ FLOW = (
     "studies",
     "cli",
 )
-SIDE = {"envs": {"errors", "specs", "parts"}}
+SIDE = {"envs": {"text", "errors", "specs", "parts"}}
 TOP = {"__init__", "__main__"}
 FILES = sorted(ROOT.rglob("*.py"))
 

@@ -7,14 +7,21 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
+from umdqn.text import shortened, visible
+
 # Tables with at most this many names are listed in full when a name is unknown.
 _MOST_LISTED = 15
 # Longest part of a foreign exception's message that is worth repeating.
 _MOST_CHARACTERS = 400
+# Longest value that is worth showing whole.
+_MOST_OF_VALUE = 200
 
 
 class UmdqnError(Exception):
     """A user's mistake, or a failure of their environment; the message is one line."""
+
+    def __init__(self, message: str = ""):
+        super().__init__(visible(message))
 
 
 class InvalidField(UmdqnError):
@@ -22,7 +29,7 @@ class InvalidField(UmdqnError):
 
     def __init__(self, field: str, value: Any, allowed: str):
         self.field, self.value, self.allowed = field, value, allowed
-        super().__init__(f"{field} = {value!r} is not allowed: {allowed}")
+        super().__init__(f"{field} = {shown(value)} is not allowed: {allowed}")
 
     def under(self, prefix: str) -> InvalidField:
         """Return the same error with the field's dotted name extended by its owner."""
@@ -35,7 +42,7 @@ class Notice(Warning):
 
 def notice(message: str) -> None:
     """Warn the user; the command line prints the message as a line of its own."""
-    warnings.warn(message, Notice, stacklevel=2)
+    warnings.warn(visible(message), Notice, stacklevel=2)
 
 
 def check(condition: bool, field: str, value: Any, allowed: str) -> None:
@@ -51,10 +58,28 @@ def check_count(field: str, value: int, least: int = 1, most: int | None = None)
     check(inside, field, value, f"at least {least} and {bound}")
 
 
+def shown(value: Any) -> str:
+    """Return the `repr` of a value, shortened if it is long."""
+    try:
+        return shortened(repr(value), _MOST_OF_VALUE)
+    except ValueError:
+        # Python refuses to write out integers of thousands of digits.
+        return f"a {type(value).__name__} that is too large to show"
+
+
 def one_line(error: BaseException) -> str:
     """Format an exception as a short text without line breaks."""
-    text = " ".join(str(error).split())[:_MOST_CHARACTERS]
+    text = visible(" ".join(str(error).split())[:_MOST_CHARACTERS])
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def out_of_memory(error: BaseException) -> UmdqnError:
+    """Build the error for memory that ran out; NumPy and XLA say for what, Python does not."""
+    why = visible(" ".join(str(error).split())[:_MOST_CHARACTERS])
+    return UmdqnError(
+        f"out of memory{f': {why}' if why else ''}; a smaller replay.capacity, fewer seeds or a "
+        "smaller network take less"
+    )
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> UmdqnError:

@@ -12,7 +12,8 @@ from typing import Any
 from umdqn import __version__
 from umdqn.cli import listing, many, reading, training
 from umdqn.cli.options import Formatter, Parser, option_names, unknown_option
-from umdqn.errors import Notice, UmdqnError, one_line, unknown
+from umdqn.errors import Notice, UmdqnError, out_of_memory, unknown
+from umdqn.text import visible
 
 _INTERRUPTED = 130
 _MODULES = (training, reading, many, listing)
@@ -30,13 +31,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
-        print(f"umdqn: {error or 'out of memory'}", file=sys.stderr)
+        known = out_of_memory(error) if isinstance(error, MemoryError) else visible(str(error))
+        print(f"umdqn: {known}", file=sys.stderr)
         return 1
     except RuntimeError as error:
         # XLA's way to report that memory ran out.
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
-        print(f"umdqn: out of memory: {one_line(error)}", file=sys.stderr)
+        print(f"umdqn: {out_of_memory(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("umdqn: interrupted", file=sys.stderr)

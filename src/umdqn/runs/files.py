@@ -21,6 +21,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from umdqn.errors import UmdqnError
+from umdqn.text import cell
 
 # Suffix of files that are being written; no other program uses it.
 _TEMPORARY = ".umdqn-partial"
@@ -96,13 +97,17 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def write_csv(path: Path, records: Sequence[Mapping[str, Any]], first: Sequence[str] = ()) -> None:
-    """Write records as CSV; the columns named in `first` come first."""
+    """Write records as CSV; the columns named in `first` come first.
+
+    Text is written by `text.cell`, whose inverse is `of_cell`.
+    """
     columns = list(dict.fromkeys([*first, *(name for record in records for name in record)]))
     text = io.StringIO(newline="")
-    table = csv.DictWriter(text, columns)
-    table.writeheader()
-    table.writerows(records)
-    write_bytes(path, text.getvalue().encode())
+    table = csv.writer(text)
+    table.writerow(map(cell, columns))
+    table.writerows([cell(record.get(name, "")) for name in columns] for record in records)
+    # Half of a surrogate pair has no encoding.
+    write_bytes(path, text.getvalue().encode(errors="backslashreplace"))
 
 
 class Unreadable(UmdqnError):

@@ -9,7 +9,7 @@ from typing import Any
 
 from umdqn.agents.agent import Agent
 from umdqn.envs.catalogue import named
-from umdqn.errors import UmdqnError, check, notice
+from umdqn.errors import UmdqnError, check, notice, one_line
 from umdqn.loops.machine import return_freed_memory, use_all_cores
 from umdqn.runs.build import build_agent, environment
 from umdqn.runs.callbacks import Callback, Callbacks
@@ -156,7 +156,7 @@ def _train(
             callback.on_end("interrupted")
             raise
         except BaseException as error:
-            directory.fail(str(error) or type(error).__name__)
+            directory.fail(str(error) if isinstance(error, UmdqnError) else one_line(error))
             callback.on_end("failed")
             raise
         finally:

@@ -14,6 +14,7 @@ from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import read_bytes, write_bytes, write_csv
 from umdqn.sweeps.driver import read_plan
 from umdqn.sweeps.work import Place
+from umdqn.text import of_cell
 
 Record = dict[str, Any]
 # Numeric columns that comparisons need.
@@ -73,7 +74,8 @@ def _of_table(path: Path) -> list[Record]:
     try:
         lines = list(csv.DictReader(io.StringIO(read_bytes(path).decode(), newline="")))
         records = [
-            {name: _read(name, text) for name, text in line.items() if text != ""} for line in lines
+            {of_cell(name): _read(name, text) for name, text in line.items() if text != ""}
+            for line in lines
         ]
     except (ValueError, TypeError, csv.Error) as error:
         raise UmdqnError(f"{path} is not the table of a sweep: {error}") from error
@@ -86,7 +88,7 @@ def _of_table(path: Path) -> list[Record]:
 
 
 def _read(column: str, text: str) -> Any:
-    return _KINDS.get(column, str)(text)
+    return _KINDS.get(column, of_cell)(text)
 
 
 def _of_run(path: Path) -> list[Record]:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from umdqn.errors import Notice, UmdqnError, one_line
+from umdqn.errors import Notice, UmdqnError, one_line, out_of_memory
 from umdqn.loops.machine import keep_compiled_programs
 from umdqn.runs.callbacks import Callback, Report
 from umdqn.runs.config import Config
@@ -134,8 +134,8 @@ def _work(root: Path, name: str) -> Outcome:
         return Outcome("lost", str(error))
     except UmdqnError as error:
         return Outcome("failed", str(error))
-    except MemoryError:
-        return Outcome("failed", "out of memory")
+    except MemoryError as error:
+        return Outcome("failed", str(out_of_memory(error)))
     except Exception as error:
         # A bug of umdqn: one job fails, the others run.
         return Outcome("failed", one_line(error))
