@@ -129,5 +129,5 @@ def test_messages_are_one_line_without_escape_codes():
 
 @pytest.mark.parametrize("value", ["a\x1b[2J", "\ud800", "two\nlines"])
 def test_a_configuration_holds_no_control_characters(value):
-    with pytest.raises(UmdqnError, match="policy = .* is not allowed: must be text, without con"):
+    with pytest.raises(UmdqnError, match=r"policy = .* is not allowed: must be text, without con"):
         configure("grid-world", "dqn", overrides={"policy": value})

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import math
 import warnings
 from collections.abc import Iterable
+from numbers import Integral, Real
 from typing import Any
 
 from umdqn.text import shortened, visible
 
 # Tables with at most this many names are listed in full when a name is unknown.
 _MOST_LISTED = 15
+# Largest number that a program in single precision can hold, with room to calculate.
+_LARGEST = 1e37
 # Longest part of a foreign exception's message that is worth repeating.
 _MOST_CHARACTERS = 400
 # Longest value that is worth showing whole.
@@ -51,11 +55,34 @@ def check(condition: bool, field: str, value: Any, allowed: str) -> None:
         raise InvalidField(field, value, allowed)
 
 
-def check_count(field: str, value: int, least: int = 1, most: int | None = None) -> None:
+def check_count(field: str, value: Any, least: int = 1, most: int | None = None) -> None:
     """Raise `InvalidField` unless `least <= value <= most`; `most` defaults to 2^31 - 1."""
     bound = "below 2^31" if most is None else f"at most {most:,}"
-    inside = least <= value < 2**31 and (most is None or value <= most)
-    check(inside, field, value, f"at least {least} and {bound}")
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    inside = whole and least <= value < 2**31 and (most is None or value <= most)
+    kind = "" if whole else "a whole number, "
+    check(inside, field, value, f"{kind}at least {least} and {bound}")
+
+
+def check_number(
+    field: str,
+    value: Any,
+    *,
+    above: int | float | None = None,
+    least: int | float | None = None,
+    most: int | float | None = None,
+) -> None:
+    """Raise `InvalidField` unless `value` is a number within these bounds and single precision."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    found: Any = value if number else math.nan
+    inside = -_LARGEST <= found <= (_LARGEST if most is None else most)
+    inside = inside and (above is None or found > above) and (least is None or found >= least)
+    bounds = {"above": above, "at least": least, "at most": most}
+    allowed = [f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None]
+    if most is None and number and abs(found) > _LARGEST:
+        allowed.append(f"at most {_LARGEST:g} in size")
+    kind = [] if number else ["a number"]
+    check(inside, field, value, ", ".join([*kind, *allowed]) or "a number")
 
 
 def shown(value: Any) -> str:

@@ -13,8 +13,8 @@ import numpy as np
 from gymnasium import spaces
 
 from umdqn.envs.observations import observation_of, one_hot
-from umdqn.errors import UmdqnError, notice, one_line
-from umdqn.specs import Domain, EnvSpec, Observation
+from umdqn.errors import InvalidField, UmdqnError, notice, one_line
+from umdqn.specs import Domain, EnvSpec, Observation, check_actions
 
 
 class EnvironmentFault(UmdqnError):
@@ -195,7 +195,7 @@ class GymnasiumEnvs(HostEnv):
     def _reward(self, value: Any) -> float:
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
         self._require(math.isfinite(number), "reward", "a finite number", value)
         return number
@@ -239,8 +239,12 @@ def spec_of(
             f"environment {name!r}: action_space must be Discrete (all agents here choose one of "
             f"several actions), not {actions}"
         )
-    observation = observation_of(env.observation_space, name)
     count = int(actions.n)
+    check_actions(f"environment {name!r}: action_space.n", count)
+    try:
+        observation = observation_of(env.observation_space, name)
+    except InvalidField as error:
+        raise error.under(f"environment {name!r}: observation") from None
     limit = env.spec.max_episode_steps if env.spec is not None else None
     return EnvSpec(
         name=name,

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from umdqn.errors import check, check_count
+from umdqn.errors import check_count, check_number
 from umdqn.exploration.exploration import Exploration, Moment
 from umdqn.specs import Key
 
@@ -28,9 +28,9 @@ class EpsilonGreedy(Exploration):
     """Choices that one random draw lasts: more than 1 where single random steps lead nowhere."""
 
     def __post_init__(self) -> None:
-        check(0 <= self.start <= 1, "start", self.start, "from 0 to 1")
-        check(0 <= self.end <= 1, "end", self.end, "from 0 to 1")
-        check(self.decay > 0, "decay", self.decay, "above 0")
+        check_number("start", self.start, least=0, most=1)
+        check_number("end", self.end, least=0, most=1)
+        check_number("decay", self.decay, above=0)
         check_count("repeat", self.repeat)
 
     def epsilon(self, step: Int[Array, ""]) -> Float[Array, ""]:

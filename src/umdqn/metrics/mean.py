@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from umdqn.errors import check
+from umdqn.errors import check_number
 from umdqn.laws.law import Law
 from umdqn.laws.support import Support
 from umdqn.laws.trained import View
@@ -25,7 +25,7 @@ class Mean(Metric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check(self.kappa > 0, "kappa", self.kappa, "above 0")
+        check_number("kappa", self.kappa, above=0)
 
     def comparisons(self) -> Mapping[View, Comparison]:
         return {"mean": _Means(self)}

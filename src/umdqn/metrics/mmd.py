@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from umdqn.errors import check
+from umdqn.errors import check, check_number
 from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw, View
 from umdqn.metrics.metric import Comparison, Metric
@@ -26,8 +26,9 @@ class Mmd(Metric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        positive = len(self.bandwidths) > 0 and min(self.bandwidths) > 0
-        check(positive, "bandwidths", self.bandwidths, "at least one, all above 0")
+        check(len(self.bandwidths) > 0, "bandwidths", self.bandwidths, "at least one")
+        for bandwidth in self.bandwidths:
+            check_number("bandwidths", bandwidth, above=0)
 
     def comparisons(self) -> Mapping[View, Comparison]:
         return {"quantile": _Discrepancy(self)}

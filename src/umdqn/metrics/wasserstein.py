@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from umdqn.errors import check
+from umdqn.errors import check_number
 from umdqn.laws.support import Support
 from umdqn.laws.trained import HasClaims, TrainedLaw, View
 from umdqn.metrics.metric import Comparison, Metric
@@ -30,7 +30,7 @@ class Wasserstein(Metric):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check(self.kappa >= 0, "kappa", self.kappa, "at least 0")
+        check_number("kappa", self.kappa, least=0)
 
     def comparisons(self) -> Mapping[View, Comparison]:
         return {"quantile": _Regression(self)}

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Shaped
 
-from umdqn.errors import check
+from umdqn.errors import check, check_count
 from umdqn.networks import dense
 from umdqn.networks.convolutions import (
     Convolution,
@@ -84,8 +84,9 @@ class _Dense(Torso, abc.ABC):
     """Widths of the dense layers; the last one, which is linear, is the embedding's size."""
 
     def __post_init__(self) -> None:
-        good = len(self.widths) > 0 and min(self.widths) > 0
-        check(good, "widths", self.widths, "widths of at least 1")
+        check(len(self.widths) > 0, "widths", self.widths, "at least one layer")
+        for width in self.widths:
+            check_count("widths", width)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Literal
 import optax
 from jaxtyping import Array, Bool, PyTree
 
-from umdqn.errors import check
+from umdqn.errors import check_number
 from umdqn.optimisers.optimiser import Optimiser
 
 
@@ -26,9 +26,9 @@ class Adam(Optimiser):
     """`cosine` lets the learning rate fall to 0 over the run."""
 
     def __post_init__(self) -> None:
-        check(self.learning_rate > 0, "learning_rate", self.learning_rate, "above 0")
-        check(self.epsilon > 0, "epsilon", self.epsilon, "above 0")
-        check(self.clip > 0, "clip", self.clip, "above 0")
+        check_number("learning_rate", self.learning_rate, above=0)
+        check_number("epsilon", self.epsilon, above=0)
+        check_number("clip", self.clip, above=0)
 
     def clips(self, gradient: PyTree) -> Bool[Array, ""]:
         return optax.tree.norm(gradient) > self.clip

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PyTree
 
-from umdqn.errors import check, check_count
+from umdqn.errors import check_count, check_number
 from umdqn.laws.atoms import QuantileAtoms
 from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw
@@ -88,8 +88,8 @@ class ProposedQuantiles(ImplicitRepresentation):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_count("quantiles", self.quantiles, least=2)
-        check(self.entropy >= 0, "entropy", self.entropy, "at least 0")
-        check(self.proposal_rate > 0, "proposal_rate", self.proposal_rate, "above 0")
+        check_number("entropy", self.entropy, least=0)
+        check_number("proposal_rate", self.proposal_rate, above=0)
 
     def build(self, features: int, actions: int, key: Key) -> Head:
         network_key, proposal_key = jax.random.split(key)

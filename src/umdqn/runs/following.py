@@ -112,7 +112,7 @@ def check_explore(explore: Any) -> float:
     """Return a probability of random actions; raises if it is none."""
     try:
         number = float(explore)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidField("explore", explore, "from 0 to 1") from None
     check(0 <= number <= 1, "explore", explore, "from 0 to 1")
     return number

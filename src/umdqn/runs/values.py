@@ -59,8 +59,10 @@ def read_number(field: str, kind: type, value: Any) -> Any:
     check(not isinstance(value, bool), field, value, f"must be {meant}")
     try:
         number = float(value)
-    except (TypeError, ValueError, OverflowError):
+    except OverflowError:
+        raise InvalidField(field, value, f"must be {meant} of a size below 1e308") from None
+    except (TypeError, ValueError):
         raise InvalidField(field, value, f"must be {meant}") from None
-    check(abs(number) < float("inf"), field, value, f"must be {meant}")
+    check(abs(number) < float("inf"), field, value, f"must be {meant}, and finite")
     check(kind is float or number == int(number), field, value, f"must be {meant}")
     return kind(value) if isinstance(value, kind) else kind(number)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from umdqn.errors import check
+from umdqn.errors import check_number
 from umdqn.laws.support import Moments, Support
 from umdqn.networks.dense import Linear
 from umdqn.specs import Domain, Key
@@ -66,11 +66,11 @@ class Learned(SupportRule):
     than at it: bounds what one rare target can do to a law that is nearly a point."""
 
     def __post_init__(self) -> None:
-        check(self.reach > 0, "reach", self.reach, "above 0")
-        check(0 < self.least <= 1, "least", self.least, "above 0, at most 1")
-        check(0 < self.rate <= 1, "rate", self.rate, "above 0, at most 1")
-        check(self.mean_weight > 0, "mean_weight", self.mean_weight, "above 0")
-        check(self.floor > 0, "floor", self.floor, "above 0")
+        check_number("reach", self.reach, above=0)
+        check_number("least", self.least, above=0, most=1)
+        check_number("rate", self.rate, above=0, most=1)
+        check_number("mean_weight", self.mean_weight, above=0)
+        check_number("floor", self.floor, above=0)
 
     def unit(self, domain: Domain | None, bounded: bool) -> Unit:
         return Unit.of(0.0, 1.0)

@@ -7,7 +7,7 @@ import dataclasses
 import jax
 from jaxtyping import Array, Int, PyTree
 
-from umdqn.errors import check
+from umdqn.errors import check_number
 from umdqn.targets.target import TargetUpdate
 
 
@@ -19,7 +19,7 @@ class Polyak(TargetUpdate):
     """Share of the way that one update moves the target network."""
 
     def __post_init__(self) -> None:
-        check(0 < self.rate <= 1, "rate", self.rate, "above 0 and at most 1")
+        check_number("rate", self.rate, above=0, most=1)
 
     def update(
         self, params: PyTree, target_params: PyTree, updates: Int[Array, ""], update_every: int

@@ -105,8 +105,7 @@ def _grid(
 ) -> str:
     """Return one number of every pair of a row and a column, as a table."""
     cells = [
-        [row, *(_cell(section.get(f"{row}-{name}"), column) for name in columns)]
-        for row in rows
+        [row, *(_cell(section.get(f"{row}-{name}"), column) for name in columns)] for row in rows
     ]
     return Table(["", *columns], cells).markdown()
 
