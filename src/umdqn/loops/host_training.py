@@ -9,13 +9,15 @@ import jax
 import numpy as np
 
 from umdqn.agents.state import AgentState
-from umdqn.envs.hosted import Position, Stepped
+from umdqn.envs.hosted import Stepped
+from umdqn.envs.positions import MOST_REPLAYED
 from umdqn.errors import UmdqnError, notice
 from umdqn.exploration.exploration import Moment
 from umdqn.loops.episodes import bootstrap_discount
 from umdqn.loops.host import HostLoop, HostPrograms, host_programs
 from umdqn.loops.machine import available_cores, keep_freed_memory
 from umdqn.loops.progress import Progress, check_finite
+from umdqn.loops.saved import check_seed, position_arrays, position_of
 from umdqn.loops.snapshot import Restored, Snapshot, from_words, random_words
 from umdqn.replay.rings import Rings, Rows
 from umdqn.replay.transition import host_transition
@@ -59,7 +61,7 @@ class HostTraining:
     def restore(self, restored: Sequence[Restored], where: str) -> None:
         """Continue from snapshots, one per seed."""
         for seed, one in zip(self.seeds, restored, strict=True):
-            seed.restore(one)
+            seed.restore(one, where)
 
     def close(self) -> None:
         """Release threads and environments."""
@@ -206,14 +208,7 @@ class HostSeed:
             "random": random_words(self._random),
         }
         if self._observation is not None:
-            position = self.env.position()
-            rest |= {
-                "observation": self._observation,
-                "seed": np.array(position.seed),
-                "episodes": np.array(position.episodes),
-                "lengths": np.array([len(done) for done in position.actions]),
-                "done": np.array([a for done in position.actions for a in done], np.int64),
-            }
+            rest |= {"observation": self._observation, **position_arrays(self.env.position())}
         memory, rings = self.loop.memory, self.memory
 
         def rows(first: Sequence[int], last: Sequence[int]) -> Rows:
@@ -222,9 +217,10 @@ class HostSeed:
         row_bytes = memory.storage.row_bytes
         return Snapshot(self.state, rest, memory.entered(rings), memory.room, row_bytes, rows)
 
-    def restore(self, restored: Restored) -> None:
-        """Continue from a snapshot."""
+    def restore(self, restored: Restored, where: str) -> None:
+        """Continue from a snapshot; `where` names its file in errors."""
         rest = restored.rest
+        check_seed(rest, self.loop.copies, self.env.spec, where)
         self._leaves = jax.tree.leaves(jax.device_put(restored.agent, self._device))
         self._step, self._target = rest["counts"].tolist()
         self._actions, self._returns = rest["actions"].copy(), rest["returns"].copy()
@@ -232,26 +228,33 @@ class HostSeed:
         self.memory = self.loop.memory.restore(restored.entered, restored.rows)
         if "observation" not in rest:
             return
-        ends = np.cumsum(rest["lengths"])[:-1]
-        done = tuple(tuple(part.tolist()) for part in np.split(rest["done"], ends))
-        position = Position(int(rest["seed"]), tuple(rest["episodes"].tolist()), done)
-        self._observation = self.env.go_to(position)
-        if not np.array_equal(self._observation, rest["observation"]):
-            self._start_anew()
+        position, before = position_of(rest), rest["observation"]
+        self._observation = now = self.env.go_to(position)
+        new = np.array([done is None for done in position.actions])
+        if new.any():
+            notice(
+                f"environment {self.env.spec.name!r} was in an episode of more than "
+                f"{MOST_REPLAYED:,} steps, which is not replayed: a new one begins"
+            )
+        if not np.array_equal(now[~new], before[~new]):
+            notice(
+                f"environment {self.env.spec.name!r} did not return to where it was: its seeds do "
+                "not determine it, and new episodes begin"
+            )
+            for copy in np.flatnonzero(~new).tolist():
+                now[copy] = self.env.restart(copy)
+            new[:] = True
+        if new.any():
+            self._start_anew(now, new)
 
-    def _start_anew(self) -> None:
-        """Begin new episodes, because the environment did not return to where it was."""
-        notice(
-            f"environment {self.env.spec.name!r} did not return to where it was: its seeds do not "
-            "determine it, and new episodes begin"
-        )
-        assert self._observation is not None
-        for copy in range(self.loop.copies):
-            self._observation[copy] = self.env.restart(copy)
-            self.memory = self.loop.memory.begin(self.memory, copy, self._observation[copy])
-        self._returns[:] = 0.0
-        self._followed = self._follow(self._observation)
-        self._actions = self._choose()
+    def _start_anew(self, observation: np.ndarray, new: np.ndarray) -> None:
+        """Continue from the first observations of new episodes of some copies."""
+        for copy in np.flatnonzero(new).tolist():
+            self.memory = self.loop.memory.begin(self.memory, copy, observation[copy])
+        self._returns[new] = 0.0
+        self._followed = self._follow(observation)
+        # What the other copies do next was chosen before the last update.
+        self._actions = np.where(new, self._choose(), self._actions)
 
 
 def _taken(loop: HostLoop) -> Rings:

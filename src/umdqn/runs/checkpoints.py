@@ -26,10 +26,10 @@ from umdqn.runs.files import (
     is_temporary,
     parse_arrays,
     read_bytes,
-    read_sealed,
     write_bytes,
     write_sealed,
 )
+from umdqn.runs.schemas import Index, check_resumable, read_checked
 
 _DIGITS = "[0-9]" * 10
 # Files that may be deleted once no index lists them; others belong to the user.
@@ -199,8 +199,8 @@ class Checkpoints:
 
     def _index(self, step: int) -> dict[str, Any]:
         path = self._index_path(step)
-        index = read_sealed(path)
-        if index.get("step") != step:
+        index: Any = read_checked(path, Index)
+        if index["step"] != step:
             raise UmdqnError(f"{path} is corrupt: it is the index of another step")
         return index
 
@@ -233,8 +233,7 @@ class Checkpoints:
     ) -> tuple[dict[int, Restored], dict[str, Any]]:
         """Read everything that resuming at a step needs."""
         index = self._index(step)
-        if "trainer" not in index:
-            raise UmdqnError(f"{self.agent_path(step)} holds the agents only and cannot be resumed")
+        trainer = check_resumable(index, list(like), self._index_path(step))
         agents = self.agents(step, like, whole=True)
         rest = self._read(self._loop_path(step), index)
         restored = {}
@@ -252,7 +251,7 @@ class Checkpoints:
             )
             self._pieces[seed] = pieces
         self._saved = step
-        return restored, index["trainer"]
+        return restored, trainer
 
     def _read_pieces(
         self, pieces: list[dict[str, Any]], index: Mapping[str, Any]

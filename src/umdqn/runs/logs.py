@@ -13,7 +13,8 @@ from umdqn.errors import UmdqnError, one_line, unknown
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.config import Config
 from umdqn.runs.fields import to_dict
-from umdqn.runs.files import read_json, write_json
+from umdqn.runs.files import write_json
+from umdqn.runs.schemas import WandbId, read_unsealed
 
 
 def _scalars(record: dict[str, Any]) -> dict[str, float]:
@@ -98,11 +99,7 @@ def _identity(run: Path) -> str:
     path = run / "wandb.json"
     if not path.exists():
         write_json(path, {"id": secrets.token_hex(8)})
-    found = read_json(path)
-    known = isinstance(found, dict) and isinstance(found.get("id"), str)
-    if not known:
-        raise UmdqnError(f"{path} is corrupt: it has no id")
-    return found["id"]
+    return read_unsealed(path, WandbId)["id"]
 
 
 LOGS: dict[str, type[Callback]] = {"tensorboard": TensorBoard, "wandb": WeightsAndBiases}

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from umdqn.errors import UmdqnError
 from umdqn.runs.files import read_bytes, write_csv
+from umdqn.text import is_plain
 
 Record = dict[str, Any]
 _NEEDED = {"step": int, "seed": int, "return_mean": float}
 """Fields that every line must have."""
+_VALUES = (int, float, type(None))
+"""What a line holds."""
 
 
 class Mark(NamedTuple):
@@ -73,11 +77,19 @@ class Records:
     def _line(self, number: int, line: bytes) -> Record:
         try:
             record = json.loads(line)
-            if all(type(record[name]) is kind for name, kind in _NEEDED.items()):
+            numbers = all(type(value) in _VALUES for value in record.values())
+            if numbers and all(type(record[name]) is kind for name, kind in _NEEDED.items()):
+                self._check_sizes(record)
                 return record
-        except (ValueError, KeyError, TypeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             pass
         raise UmdqnError(f"{self.path} is corrupt: line {number}")
+
+    def _check_sizes(self, record: Record) -> None:
+        """Raise `ValueError` for steps and seeds that cannot be, and names that do not show."""
+        counts = all(0 <= record[name] < 2**63 for name in ("step", "seed"))
+        if not (counts and math.isfinite(record["return_mean"]) and all(map(is_plain, record))):
+            raise ValueError
 
     def write_table(self) -> None:
         """Write all metrics as CSV."""

@@ -24,8 +24,9 @@ from umdqn.loops.compilation import kept_programs
 from umdqn.loops.evaluation import Returns
 from umdqn.runs.build import build_agent, evaluate, forecast
 from umdqn.runs.directory import RunDirectory
-from umdqn.runs.files import read_sealed, write_sealed
+from umdqn.runs.files import write_sealed
 from umdqn.runs.policy import Policy, batched
+from umdqn.runs.schemas import read_calibration
 
 Checkpoint = int | Literal["last", "best"]
 """Which checkpoint of a run: the one of a step, the last, or each seed's best."""
@@ -199,10 +200,9 @@ class Run:
         if not self._calibration_path.exists():
             return None
         try:
-            data = read_sealed(self._calibration_path)
-            same = data["steps"] == self._steps_by_name
-            return Trust(**data["trust"]) if same else None
-        except (UmdqnError, KeyError, TypeError) as error:
+            steps, trust = read_calibration(self._calibration_path)
+            return trust if steps == self._steps_by_name else None
+        except UmdqnError as error:
             notice(f"ignoring a saved calibration: {error}")
             return None
 

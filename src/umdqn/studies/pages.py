@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 from umdqn.errors import UmdqnError
 from umdqn.runs.files import (
     is_temporary,
-    read_sealed,
     write_bytes,
     write_csv,
     write_json,
     write_sealed,
 )
+from umdqn.runs.schemas import Mark, read_checked
 from umdqn.sweeps.results import axes_of
 from umdqn.text import html, markdown, paragraph
 
@@ -80,7 +80,7 @@ def claim(out: Path, kind: str) -> None:
         write_sealed(mark, {"kind": kind})
     elif not mark.is_file():
         raise UmdqnError(f"--out {out}: not empty, and not a report")
-    elif (found := read_sealed(mark).get("kind")) != kind:
+    elif (found := read_checked(mark, Mark)["kind"]) != kind:
         raise UmdqnError(f"--out {out} holds a {found}, not a {kind}: give another --out")
 
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from umdqn.errors import UmdqnError
 from umdqn.runs.directory import RunDirectory
-from umdqn.runs.files import locked, read_json, read_sealed, write_sealed
+from umdqn.runs.files import locked, read_json, write_sealed
 from umdqn.runs.interrupts import deferred_interrupt
+from umdqn.runs.schemas import JobNote, Plan, read_checked, read_unsealed
 from umdqn.runs.trainer import Interrupted
 from umdqn.sweeps.plan import FORMAT, Job, Joined, joined
 from umdqn.sweeps.pools import MakePool, Pool
@@ -99,10 +100,7 @@ def read_plan(root: Path) -> list[Job]:
             f"{path} has format version {found!r} and this umdqn reads {_FORMAT_VERSION}: "
             "train the sweep again in another directory"
         )
-    jobs = read_sealed(path).get("jobs")
-    if not isinstance(jobs, list):
-        raise UmdqnError(f"{path} is corrupt: it has no jobs")
-    return [Job.from_json(job, path) for job in jobs]
+    return [Job.from_json(job, path) for job in read_checked(path, Plan)["jobs"]]
 
 
 def _make(root: Path) -> None:
@@ -173,9 +171,9 @@ class _Drive:
     def _look(self) -> None:
         for name in self._running:
             try:
-                note = read_json(self._place.note(name))
-                self._running[name] = Running(int(note["step"]), note["score"])
-            except (UmdqnError, KeyError, TypeError, ValueError):
+                note = read_unsealed(self._place.note(name), JobNote)
+                self._running[name] = Running(note["step"], note["score"])
+            except UmdqnError:
                 continue
         self._show(State(self._jobs, dict(self._running), self._outcomes))
 

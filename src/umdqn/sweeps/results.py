@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -72,12 +73,13 @@ def _records_in(path: Path) -> list[Record]:
 def _of_table(path: Path) -> list[Record]:
     """Return the records of a `results.csv`."""
     try:
-        lines = list(csv.DictReader(io.StringIO(read_bytes(path).decode(), newline="")))
+        head, *lines = csv.reader(io.StringIO(read_bytes(path).decode(), newline=""), strict=True)
+        names = list(map(of_cell, head))
         records = [
-            {of_cell(name): _read(name, text) for name, text in line.items() if text != ""}
+            {name: _read(name, text) for name, text in zip(names, line, strict=True) if text != ""}
             for line in lines
         ]
-    except (ValueError, TypeError, csv.Error) as error:
+    except (ValueError, csv.Error) as error:
         raise UmdqnError(f"{path} is not the table of a sweep: {error}") from error
     needed = ("env", "agent", *_KINDS)
     lacking = [name for record in records for name in needed if name not in record]
@@ -88,7 +90,11 @@ def _of_table(path: Path) -> list[Record]:
 
 
 def _read(column: str, text: str) -> Any:
-    return _KINDS.get(column, of_cell)(text)
+    value = _KINDS.get(column, of_cell)(text)
+    counted = not isinstance(value, int) or 0 <= value < 2**63
+    if not counted or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError(f"{column} is {text[:20]}")
+    return value
 
 
 def _of_run(path: Path) -> list[Record]:

@@ -21,7 +21,8 @@ from umdqn.loops.machine import keep_compiled_programs
 from umdqn.runs.callbacks import Callback, Report
 from umdqn.runs.config import Config
 from umdqn.runs.directory import RunDirectory
-from umdqn.runs.files import Busy, locked, read_sealed
+from umdqn.runs.files import Busy, locked
+from umdqn.runs.schemas import JobData, read_checked
 from umdqn.runs.start import train_once
 from umdqn.runs.trainer import Interrupted
 from umdqn.sweeps.plan import Job
@@ -125,7 +126,7 @@ def _work(root: Path, name: str) -> Outcome:
     place = Place(root)
     core = claim_core()
     try:
-        job = Job.from_json(read_sealed(place.job(name)), place.job(name))
+        job = Job.from_json(read_checked(place.job(name), JobData), place.job(name))
         keep_compiled_programs()
         _train(job, place)
     except Interrupted as error:
