@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from umdqn import __version__
+from umdqn.envs.positions import MOST_REPLAYED
 from umdqn.errors import UmdqnError
 from umdqn.loops.machine import peak_memory
 from umdqn.runs.build import environment, is_compiled
@@ -26,7 +27,8 @@ from umdqn.specs import EnvSpec
 
 PROMISES = {
     True: "bit for bit, on the same machine and versions",
-    False: "bit for bit, if the environment's seeds determine it",
+    False: "bit for bit, if the environment's seeds determine it and no episode is longer than "
+    f"{MOST_REPLAYED:,} steps",
 }
 """How exactly a run can be resumed, by whether its environment is compiled."""
 MOST_OLDER = 64

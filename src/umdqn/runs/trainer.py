@@ -222,7 +222,7 @@ def _mark(trainer: dict[str, Any]) -> Mark:
     return Mark(trainer["metrics_bytes"], trainer.get("metrics_sha256"))
 
 
-def _saved(values: list[tuple[float, str]]) -> Progress:
+def _saved(values: list[Any]) -> Progress:
     """Return the sums since the last evaluation that a checkpoint holds."""
     try:
         return Progress(*(np.asarray(number, kind) for number, kind in values))
