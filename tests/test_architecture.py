@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[1] / "src" / "umdqn"
 FLOW = (
     "text",
     "errors",
+    "extras",
     "specs",
     "parts",
     "numerics",
@@ -32,7 +33,7 @@ FLOW = (
     "studies",
     "cli",
 )
-SIDE = {"envs": {"text", "errors", "specs", "parts"}}
+SIDE = {"envs": {"text", "errors", "extras", "specs", "parts"}}
 TOP = {"__init__", "__main__"}
 FILES = sorted(ROOT.rglob("*.py"))
 

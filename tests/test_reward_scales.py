@@ -20,11 +20,11 @@ GAMBLES = umdqn.FiniteMdp(
 )
 MEANS, STDS = np.array([4.0, 1.5]), np.sqrt([1.04, 0.29])
 SETTINGS = {
-    "steps": 4_000,
+    "steps": 3_000,
     "replay.warmup": 200,
-    "evaluation.every": 4_000,
+    "evaluation.every": 3_000,
     "evaluation.episodes": 2,
-    "checkpoint_every": 4_000,
+    "checkpoint_every": 3_000,
     "torso.widths": "32,32",
     "exploration.decay": 1e6,
     "seed": 1,

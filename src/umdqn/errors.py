@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import difflib
-import math
 import warnings
-from collections.abc import Iterable
-from numbers import Integral, Real
+from collections.abc import Callable, Iterable
+from numbers import Integral
 from typing import Any
 
 from umdqn.text import shortened, visible
 
 # Tables with at most this many names are listed in full when a name is unknown.
 _MOST_LISTED = 15
-# Largest number that a program in single precision can hold, with room to calculate.
-_LARGEST = 1e37
+# Of longer tables, the nearest names are listed: at most so many, if they are at least so similar,
+# and not much less similar than the nearest.
+_MOST_NEAR = 4
+_SIMILAR = 0.55
+_WORSE = 0.2
 # Longest part of a foreign exception's message that is worth repeating.
 _MOST_CHARACTERS = 400
 # Longest value that is worth showing whole.
@@ -45,8 +47,22 @@ class Notice(Warning):
 
 
 def notice(message: str) -> None:
-    """Warn the user; the command line prints the message as a line of its own."""
+    """Warn the user, in one line that does not quote our source."""
+    if warnings.formatwarning is not _formatted:
+        _usual.append(warnings.formatwarning)
+        warnings.formatwarning = _formatted
     warnings.warn(visible(message), Notice, stacklevel=2)
+
+
+_usual: list[Callable[..., str]] = []
+"""How other warnings are formatted; the last one counts."""
+
+
+def _formatted(message: Any, category: type[Warning], *where: Any, **line: Any) -> str:
+    """Format notices as one line, and everything else as before."""
+    if issubclass(category, Notice):
+        return f"note: {message}\n"
+    return _usual[-1](message, category, *where, **line)
 
 
 def check(condition: bool, field: str, value: Any, allowed: str) -> None:
@@ -62,27 +78,6 @@ def check_count(field: str, value: Any, least: int = 1, most: int | None = None)
     inside = whole and least <= value < 2**31 and (most is None or value <= most)
     kind = "" if whole else "a whole number, "
     check(inside, field, value, f"{kind}at least {least} and {bound}")
-
-
-def check_number(
-    field: str,
-    value: Any,
-    *,
-    above: int | float | None = None,
-    least: int | float | None = None,
-    most: int | float | None = None,
-) -> None:
-    """Raise `InvalidField` unless `value` is a number within these bounds and single precision."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    found: Any = value if number else math.nan
-    inside = -_LARGEST <= found <= (_LARGEST if most is None else most)
-    inside = inside and (above is None or found > above) and (least is None or found >= least)
-    bounds = {"above": above, "at least": least, "at most": most}
-    allowed = [f"{word} {bound:g}" for word, bound in bounds.items() if bound is not None]
-    if most is None and number and abs(found) > _LARGEST:
-        allowed.append(f"at most {_LARGEST:g} in size")
-    kind = [] if number else ["a number"]
-    check(inside, field, value, ", ".join([*kind, *allowed]) or "a number")
 
 
 def shown(value: Any) -> str:
@@ -109,12 +104,40 @@ def out_of_memory(error: BaseException) -> UmdqnError:
     )
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> UmdqnError:
-    """Build the error for a name that is not in a table; suggests the nearest name that is."""
+def unknown(kind: str, name: str, known: Iterable[str], listed_by: str = "") -> UmdqnError:
+    """Build the error for a name that is not in a table; suggests the nearest names that are.
+
+    `listed_by` is the command that lists a long table.
+    """
     names = sorted(set(known))
-    by_lower = {known.lower(): known for known in names}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
-    parts = [f"did you mean {by_lower[close[0]]!r}?"] if close else []
-    if len(names) <= _MOST_LISTED or not close:
+    near = nearest(name, names)
+    parts = [f"did you mean {near[0]!r}?"] if near else []
+    if len(names) <= _MOST_LISTED:
         parts.append(f"known: {', '.join(names)}")
+    elif near[1:]:
+        parts.append(f"also near: {', '.join(near[1:])}")
+    elif not near:
+        parts.append(f"no name of {len(names)} is near it")
+        parts += [f"({listed_by} lists them)"] if listed_by else []
     return UmdqnError(f"unknown {kind} {name!r}: {' '.join(parts)}")
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """Return the names that are nearest to one that is unknown, the nearest first."""
+    likeness = {each: _likeness(name, each) for each in known}
+    best = max(likeness.values(), default=0.0)
+    near = [each for each in likeness if likeness[each] >= max(_SIMILAR, best - _WORSE)]
+    return sorted(near, key=lambda each: -likeness[each])[:_MOST_NEAR]
+
+
+def _likeness(asked: str, known: str) -> float:
+    """Return from 0 to 1 how alike two names are, as a whole or without what precedes a dot."""
+    pairs = [(_words(asked), _words(known))]
+    pairs += [(first.rpartition(".")[2], second.rpartition(".")[2]) for first, second in pairs]
+    whole, last = (difflib.SequenceMatcher(None, *pair).ratio() for pair in pairs)
+    # The same last words under another heading are a little less alike.
+    return max(whole, 0.95 * last)
+
+
+def _words(name: str) -> str:
+    return name.lower().replace("_", "-").replace("/", ".")

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from umdqn.errors import check, check_count, check_number
+from umdqn.errors import check, check_count
 
 Key = jax.Array
 """A typed JAX random key."""
@@ -117,11 +117,11 @@ class EnvSpec:
         check_actions("num_actions", self.num_actions)
         named = len(self.action_names) == self.num_actions
         check(named, "action_names", self.action_names, f"{self.num_actions} names")
-        check_number("discount", self.discount, least=0, most=1)
+        check(0 <= self.discount <= 1, "discount", self.discount, "from 0 to 1")
         if self.time_limit is not None:
             check_count("time_limit", self.time_limit)
         if self.reward_clip is not None:
-            check_number("reward_clip", self.reward_clip, above=0)
+            check(self.reward_clip > 0, "reward_clip", self.reward_clip, "above 0")
 
 
 def check_actions(field: str, count: Any) -> None:

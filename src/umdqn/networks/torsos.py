@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Shaped
 
-from umdqn.errors import check, check_count
+from umdqn.errors import check
 from umdqn.networks import dense
 from umdqn.networks.convolutions import (
     Convolution,
@@ -25,6 +25,7 @@ from umdqn.networks.convolutions import (
 )
 from umdqn.networks.scaling import scaling
 from umdqn.networks.torso import Embedding, Torso
+from umdqn.parts.ranges import Widths
 from umdqn.specs import Key, Observation
 
 
@@ -80,13 +81,8 @@ class Network(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class _Dense(Torso, abc.ABC):
-    widths: tuple[int, ...] = (128, 128)
+    widths: Widths = (128, 128)
     """Widths of the dense layers; the last one, which is linear, is the embedding's size."""
-
-    def __post_init__(self) -> None:
-        check(len(self.widths) > 0, "widths", self.widths, "at least one layer")
-        for width in self.widths:
-            check_count("widths", width)
 
 
 @dataclasses.dataclass(frozen=True)

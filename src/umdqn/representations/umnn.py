@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from umdqn.errors import check, check_count, check_number
 from umdqn.laws import flow, quantile
 from umdqn.laws.flow import FlowLaw, Link, Logistic, Normal
 from umdqn.laws.quantile import QuantileLaw
@@ -19,6 +18,7 @@ from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw, View
 from umdqn.networks.umnn import Umnn
 from umdqn.numerics.table import MonotoneTable
+from umdqn.parts.ranges import Positive, Range, Widths
 from umdqn.representations.representation import Head, Representation, misfit
 from umdqn.specs import Key
 
@@ -35,8 +35,6 @@ _LEAST_RISE = 1e-5
 
 # Cells of the laws that people look at: CDFs of sharply trained networks are right within 1e-4.
 _VIEW_INTERVALS = 800
-MOST_INTERVALS = 2**16
-"""Most cells of a quadrature: more add nothing to the accuracy of single precision."""
 
 
 class _UmnnHead(Head):
@@ -106,23 +104,14 @@ class _UmnnRepresentation(Representation, abc.ABC):
     gives: ClassVar[frozenset[View]] = frozenset({"density", "cdf", "quantile", "mean"})
     bounded: ClassVar[bool] = True
 
-    hidden: tuple[int, ...] = (128,)
+    hidden: Widths = (128,)
     """Widths of the integrand's hidden layers; one layer takes the O(H + M) path."""
-    intervals: int = 200
+    intervals: Annotated[int, Range(least=2, most=65_536, multiple_of=2)] = 200
     """Cells of the cumulative quadrature over the support, in training."""
-    point_scale: float = 4.0
+    point_scale: Positive = 4.0
     """Initial weights of the return (or fraction), relative to Xavier: larger starts sharper."""
-    steepness: float = 8.0
+    steepness: Positive = 8.0
     """Initial slope of G: 8 lets a law start well inside its support."""
-
-    def __post_init__(self) -> None:
-        check(len(self.hidden) > 0, "hidden", self.hidden, "at least one layer")
-        for width in self.hidden:
-            check_count("hidden", width)
-        check_count("intervals", self.intervals, least=2, most=MOST_INTERVALS)
-        check(self.intervals % 2 == 0, "intervals", self.intervals, "an even number")
-        check_number("point_scale", self.point_scale, above=0)
-        check_number("steepness", self.steepness, above=0)
 
     def refined(self) -> Representation:
         return dataclasses.replace(self, intervals=max(self.intervals, _VIEW_INTERVALS))
@@ -156,7 +145,7 @@ class UmnnQf(_UmnnRepresentation):
     # Its CDF is an inverse and has no gradient where the law has no mass: no metric trains it.
     gives: ClassVar[frozenset[View]] = frozenset({"density", "quantile", "mean"})
 
-    steepness: float = 0.25
+    steepness: Positive = 0.25
     """Initial slope of G: 0.25 lets the quantiles start within a quarter of the support."""
 
     def build(self, features: int, actions: int, key: Key) -> Head:
