@@ -51,7 +51,12 @@ def shortened(text: str, most: int) -> str:
 
 def drawn(text: str, most: int = _MOST_DRAWN) -> str:
     """Return text that Matplotlib draws as it is, without reading formulas between dollars."""
-    return shortened(visible(text), most).replace("$", r"\$")
+    return literal(shortened(visible(text), most))
+
+
+def literal(text: str) -> str:
+    """Return text in which Matplotlib reads no formulas between dollars."""
+    return text.replace("$", r"\$")
 
 
 def cell(value: Any) -> Any:

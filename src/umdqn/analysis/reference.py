@@ -22,4 +22,7 @@ class Reference(NamedTuple):
 def reference_scores() -> dict[str, Reference]:
     """Return the known scales by environment."""
     text = files("umdqn.analysis").joinpath("reference_scores.json").read_text()
-    return {name: Reference(**found) for name, found in json.loads(text).items()}
+    return {
+        name: Reference(float(found["low"]), float(found["high"]), found["high_source"])
+        for name, found in json.loads(text).items()
+    }

@@ -131,7 +131,7 @@ def aggregates_figure(scores: Scores, title: str = "") -> Figure:
             _interval(axis, int(place), values[statistic], colour, scores.fewest)
         # Otherwise an interval ends at the edge of the panel and looks cut off.
         axis.use_sticky_edges = False
-        axis.set_title(f"{statistic} (less is better)" if "gap" in statistic else statistic)
+        axis.set_title(statistic)
         axis.xaxis.set_major_locator(MaxNLocator(4))
         axis.set_yticks(places, names if axis is axes[0] else [""] * len(places))
         axis.invert_yaxis()

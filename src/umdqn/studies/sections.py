@@ -117,7 +117,8 @@ def _statistics_figures(scores: Scores, out: Path) -> list[Picture]:
             "aggregates",
             curves.aggregates_figure(scores),
             f"Statistics of normalised final returns{_intervals(scores, 'intervals')}. IQM is the "
-            "mean of the middle half of all runs; the optimality gap is the mean distance below 1.",
+            "mean of the middle half of all runs; the optimality gap is the mean distance below 1, "
+            "where less is better.",
         ),
         picture(
             out,
