@@ -318,11 +318,10 @@ def either(request, trained, tmp_path_factory):
 @pytest.mark.parametrize("change", CHANGES)
 def test_arrays_of_another_run(either, tmp_path, change):
     """Those of the loop and of the memory, sealed with sound checksums."""
-    trained = either
     names = [f"checkpoints/{STEP:010d}.loop.safetensors"]
-    names += [f"replay/{path.name}" for path in (trained.path / "replay").iterdir()][-1:]
+    names += [f"replay/{path.name}" for path in (either.path / "replay").iterdir()][-1:]
     for name in names:
-        shutil.copytree(trained.path, tmp_path / "run", dirs_exist_ok=True)
+        shutil.copytree(either.path, tmp_path / "run", dirs_exist_ok=True)
         path = tmp_path / "run"
         arrays = parse_arrays(path / name, (path / name).read_bytes())
         key = next(k for k in sorted(arrays) if k.endswith(("/step", "/counts", "/numbers")))
