@@ -5,16 +5,21 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
 
+from umdqn.errors import UmdqnError, one_line
+
 # Parameters of glibc's mallopt, and a size above all working memories and below large replays.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _KEPT = 256 * 2**20
+# How programs say that memory ended, depending on where it did.
+_OUT_OF_MEMORY = re.compile("RESOURCE_EXHAUSTED|out of memory", re.IGNORECASE)
 
 
 def available_cores() -> int:
@@ -55,6 +60,17 @@ def keep_compiled_programs() -> None:
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "umdqn"
     jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+@contextlib.contextmanager
+def named_exhaustion() -> Iterator[None]:
+    """Turn what JAX and NumPy raise where memory ends into an error of one line."""
+    try:
+        yield
+    except (MemoryError, jax.errors.JaxRuntimeError) as error:
+        if not isinstance(error, MemoryError) and not _OUT_OF_MEMORY.search(str(error)):
+            raise
+        raise UmdqnError(f"not enough memory to train: {one_line(error)}") from error
 
 
 def keep_freed_memory() -> None:

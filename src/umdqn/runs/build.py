@@ -21,6 +21,7 @@ from umdqn.loops import evaluation
 from umdqn.loops.compiled import CompiledLoop
 from umdqn.loops.compiled_training import CompiledTraining
 from umdqn.loops.evaluation import Returns
+from umdqn.loops.footprint import Footprint, footprint, require
 from umdqn.loops.host import HostLoop
 from umdqn.loops.host_training import HostTraining
 from umdqn.runs.checkpoints import Checkpoints
@@ -142,6 +143,16 @@ def build_loop(config: Config, agent: Agent | None = None) -> CompiledLoop | Hos
         assert entry.compiled is not None
         return CompiledLoop(env=entry.compiled, **shared)
     return HostLoop(make=entry.hosted, copies=config.num_envs, **shared)
+
+
+def memory_taken(config: Config, agent: Agent | None = None) -> Footprint:
+    """Return how much memory training takes, without taking it."""
+    return footprint(build_loop(config, agent), config.seeds)
+
+
+def check_memory(config: Config, agent: Agent | None = None) -> None:
+    """Raise if training takes more memory than there is."""
+    require(memory_taken(config, agent))
 
 
 def evaluate(

@@ -11,7 +11,7 @@ from umdqn.agents.agent import Agent
 from umdqn.envs.catalogue import named
 from umdqn.errors import UmdqnError, check, notice
 from umdqn.loops.machine import return_freed_memory, use_all_cores
-from umdqn.runs.build import build_agent, environment
+from umdqn.runs.build import build_agent, check_memory, environment
 from umdqn.runs.callbacks import Callback, Callbacks
 from umdqn.runs.config import Config
 from umdqn.runs.configure import configure
@@ -61,6 +61,7 @@ def train_config(
     # Before the directory is made: a configuration that cannot be built leaves nothing behind.
     agent = build_agent(config)
     agent.check()
+    check_memory(config, agent)
     warmup = config.replay.warmup
     if config.steps <= warmup:
         notice(
@@ -99,7 +100,9 @@ def resume(
                 f"the learning rate falls over {config.steps:,} steps now, instead of {before:,}: "
                 "it continues at what it would be in a run of that length"
             )
-        return _train(config, build_agent(config), directory, callback, resumes=True)
+        agent = build_agent(config)
+        check_memory(config, agent)
+        return _train(config, agent, directory, callback, resumes=True)
 
 
 def _check_same(path: Path, config: Config, spec: EnvSpec, before: dict[str, str]) -> None:
