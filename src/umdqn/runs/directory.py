@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from umdqn import __version__
-from umdqn.errors import UmdqnError
+from umdqn.errors import UmdqnError, notice
 from umdqn.loops.machine import peak_memory
 from umdqn.runs.build import environment, is_compiled
 from umdqn.runs.checkpoints import Checkpoints
@@ -66,7 +66,7 @@ class RunDirectory:
         try:
             self.checkpoints.make()
             self.checkpoints.clean(config.checkpoint_keep)
-            self.records.path.touch()
+            self.records.make()
         except OSError as error:
             raise UmdqnError(f"cannot write in {self.path}: {error.strerror}") from error
         self.write_manifest(config, status="running", step=0)
@@ -134,10 +134,13 @@ class RunDirectory:
         """Return all metrics; raises if those that the manifest covers have changed."""
         *_, manifest = self.read_manifest()
         mark = manifest.get("metrics")
-        return self.records.read(mark and Mark(*mark))
+        return self.records.read(mark and Mark(*mark), manifest["status"] == "finished")
 
     def best_steps(self, seeds: Iterable[int]) -> dict[int, int]:
         """Return the kept checkpoint with the largest mean return, by seed; the latest on a tie."""
+        missing = self.checkpoints.missing(self.read_manifest()[2]["step"])
+        if missing is not None:
+            notice(f"{missing}; the best of the other checkpoints is used")
         kept = set(self.checkpoints.steps())
         best: dict[int, tuple[float, int]] = {}
         for record in self.read_metrics():

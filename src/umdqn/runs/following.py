@@ -13,7 +13,7 @@ from umdqn.agents.fixed import FixedPolicy
 from umdqn.agents.policies import PythonPolicy, TablePolicy
 from umdqn.envs.entry import Entry
 from umdqn.envs.tabular import FiniteEnvironment
-from umdqn.errors import InvalidField, UmdqnError, check
+from umdqn.errors import InvalidField, UmdqnError, check, notice
 from umdqn.parts.objects import PREFIX, keep, recall
 from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.manifests import read_manifest
@@ -57,10 +57,13 @@ def policy_name(policy: Any) -> str:
 
 
 def _newest(path: Path) -> RunName:
-    read_manifest(path)
-    steps = Checkpoints(path).steps()
+    *_, manifest = read_manifest(path)
+    checkpoints = Checkpoints(path)
+    steps, missing = checkpoints.steps(), checkpoints.missing(manifest["step"])
     if not steps:
         raise UmdqnError(f"{path} has no checkpoint: its policy is unknown")
+    if missing is not None:
+        notice(f"{missing}; the policy of step {steps[-1]:,} is followed")
     return RunName(path, steps[-1])
 
 

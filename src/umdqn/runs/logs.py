@@ -13,7 +13,7 @@ from umdqn.errors import UmdqnError, one_line, unknown
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.config import Config
 from umdqn.runs.fields import to_dict
-from umdqn.runs.files import read_json, write_json
+from umdqn.runs.files import check_folder, read_json, write_json
 
 
 def _scalars(record: dict[str, Any]) -> dict[str, float]:
@@ -33,6 +33,7 @@ class TensorBoard(Callback):
         self._writers: dict[int, Any] = {}
 
     def on_start(self, path: Path, config: Config, step: int) -> None:
+        check_folder(path / "tensorboard")
         for seed in config.all_seeds:
             # A resumed run logs again what came after its checkpoint.
             self._writers[seed] = self._module.SummaryWriter(
@@ -64,6 +65,7 @@ class WeightsAndBiases(Callback):
         self._run: Any = None
 
     def on_start(self, path: Path, config: Config, step: int) -> None:
+        check_folder(path / "wandb")
         try:
             self._run = self._module.init(
                 project="umdqn",

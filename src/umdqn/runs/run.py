@@ -68,7 +68,7 @@ class Run:
         likes = dict.fromkeys(self.config.all_seeds, like)
         checkpoints, kept = directory.checkpoints, directory.checkpoints.steps()
         if checkpoint == "last":
-            self.step, states = checkpoints.newest(likes)
+            self.step, states = checkpoints.newest(likes, self.manifest["step"])
             self.steps = dict.fromkeys(likes, self.step)
         else:
             if checkpoint == "best":

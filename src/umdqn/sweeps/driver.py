@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from umdqn.errors import UmdqnError
 from umdqn.runs.directory import RunDirectory
-from umdqn.runs.files import locked, read_json, read_sealed, write_sealed
+from umdqn.runs.files import check_folder, locked, read_json, read_sealed, write_sealed
 from umdqn.runs.interrupts import deferred_interrupt
 from umdqn.runs.trainer import Interrupted
 from umdqn.sweeps.plan import FORMAT, Job, Joined, joined
@@ -59,6 +59,7 @@ def run_sweep(
             # Before the plan is written: a pool that cannot start leaves no plan behind.
             pool = make_pool(root)
             try:
+                pool.check([job.config for job in todo])
                 _write_plan(place, plan, todo)
                 _Drive(wanted, place, pool, show, outcomes).run(todo)
             finally:
@@ -114,6 +115,7 @@ def _make(root: Path) -> None:
         if names and "sweep.json" not in names and not names <= {"jobs", "runs", "lock"}:
             raise UmdqnError(f"--out {root}: not empty, and not a sweep")
         for name in ("jobs", "runs"):
+            check_folder(root / name)
             (root / name).mkdir(exist_ok=True)
     except OSError as error:
         raise UmdqnError(f"--out {root}: cannot make it: {error.strerror}") from error

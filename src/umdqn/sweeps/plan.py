@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from umdqn.errors import UmdqnError, check, check_count, unknown
-from umdqn.runs.build import build_agent, is_compiled
+from umdqn.runs.build import build_agent, check_memory, is_compiled
 from umdqn.runs.config import MOST_SEEDS, Config
 from umdqn.runs.configure import configure
 from umdqn.runs.fields import flattened, from_dict, leaves, override, to_dict
@@ -66,7 +66,9 @@ class Sweep:
             fields = {**self.fields, **{name: point[name] for name in self.axes}}
             config = configure(point["env"], point["agent"], point["preset"], fields)
             # Missing packages and invalid parts should fail now, not in the middle of the sweep.
-            build_agent(config).check_torso()
+            agent = build_agent(config)
+            agent.check_torso()
+            check_memory(self._by_seeds(config)[0], agent)
             # The value as read, so that 0.5 and "0.50" are the same point.
             held = {path: value for path, _, value in leaves(config)}
             point |= {name: _plain(held[name]) for name in self.axes}

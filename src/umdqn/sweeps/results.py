@@ -70,8 +70,10 @@ def _records_in(path: Path) -> list[Record]:
 
 def _of_table(path: Path) -> list[Record]:
     """Return the records of a `results.csv`."""
+    # The user names it, and may name a link.
+    data = read_bytes(path.resolve())
     try:
-        lines = list(csv.DictReader(io.StringIO(read_bytes(path).decode(), newline="")))
+        lines = list(csv.DictReader(io.StringIO(data.decode(), newline="")))
         records = [
             {name: _read(name, text) for name, text in line.items() if text != ""} for line in lines
         ]

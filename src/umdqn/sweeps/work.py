@@ -21,7 +21,7 @@ from umdqn.loops.machine import keep_compiled_programs
 from umdqn.runs.callbacks import Callback, Report
 from umdqn.runs.config import Config
 from umdqn.runs.directory import RunDirectory
-from umdqn.runs.files import Busy, locked, read_sealed
+from umdqn.runs.files import Busy, check_folder, locked, read_sealed, write_bytes
 from umdqn.runs.start import train_once
 from umdqn.runs.trainer import Interrupted
 from umdqn.sweeps.plan import Job
@@ -67,11 +67,13 @@ class Place(NamedTuple):
 
     def job(self, name: str) -> Path:
         """The file of one job, which its process reads."""
-        return self.root / "jobs" / f"{name}.json"
+        return self._folder("jobs") / f"{name}.json"
 
     def run(self, name: str) -> Path:
         """The run directory of a job."""
-        return self.root / "runs" / name
+        path = self._folder("runs") / name
+        check_folder(path)
+        return path
 
     def begun(self, job: Job) -> bool:
         """Return whether a job has written anything."""
@@ -83,7 +85,12 @@ class Place(NamedTuple):
 
     def note(self, name: str) -> Path:
         """The progress of a job, for display only."""
-        return self.root / "jobs" / f"{name}.progress"
+        return self._folder("jobs") / f"{name}.progress"
+
+    def _folder(self, name: str) -> Path:
+        path = self.root / name
+        check_folder(path)
+        return path
 
 
 class Note(Callback):
@@ -105,11 +112,10 @@ class Note(Callback):
 
     def _write(self, step: int, score: float | None) -> None:
         self._last = time.monotonic()
-        temporary = self._path.with_suffix(".new")
         # For display only: a full disk must not end the training for it.
-        with contextlib.suppress(OSError):
-            temporary.write_text(json.dumps({"step": step, "score": score}))
-            os.replace(temporary, self._path)
+        with contextlib.suppress(UmdqnError):
+            note = json.dumps({"step": step, "score": score})
+            write_bytes(self._path, note.encode(), durable=False)
 
 
 def work(root: Path, name: str) -> Outcome:
