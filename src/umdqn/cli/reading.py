@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from umdqn.cli.options import Command
+from umdqn.cli.options import Command, add_trust
 from umdqn.cli.tables import print_calibration, print_report
 from umdqn.errors import check
 
@@ -16,6 +16,7 @@ from umdqn.errors import check
 def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", metavar="RUN", type=Path, help="run directory")
     parser.add_argument("--checkpoint", default="last", help="last (default), best or a step")
+    add_trust(parser)
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
@@ -67,7 +68,8 @@ def _loaded(options: argparse.Namespace) -> Any:
     from umdqn.runs.run import load
 
     keep_compiled_programs()
-    return load(options.directory, int(named) if named.isdecimal() else named)
+    checkpoint = int(named) if named.isdecimal() else named
+    return load(options.directory, checkpoint, options.trust)
 
 
 def evaluate(options: argparse.Namespace) -> None:

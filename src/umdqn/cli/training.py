@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from umdqn.cli.options import Command, add_fields, given_fields
+from umdqn.cli.options import Command, add_fields, add_trust, given_fields
 from umdqn.cli.tables import print_table
-from umdqn.errors import UmdqnError, check_count
+from umdqn.errors import UmdqnError, check, check_count
 
 _COLUMNS = {
     "mean": "mean",
@@ -34,6 +34,7 @@ def _add_train(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     parser.add_argument(
         "--log", action="append", default=[], metavar="LOG", help="also log to tensorboard or wandb"
     )
+    add_trust(parser)
     add_fields(parser, tokens, ("env", "agent", "preset", "policy"))
 
 
@@ -47,6 +48,7 @@ def train(options: argparse.Namespace) -> None:
     overrides = given_fields(options)
     if options.resume is not None:
         return _resume(options, overrides)
+    check(not options.trust, "trust", True, "with --resume only: what you name yourself is trusted")
     config = configure(
         options.env or "grid-world",
         options.agent or "umdqn-c",
@@ -65,6 +67,7 @@ def _resume(options: argparse.Namespace, overrides: dict[str, Any]) -> None:
     from umdqn.runs.fields import override
     from umdqn.runs.logs import loggers
     from umdqn.runs.start import resume
+    from umdqn.runs.trust import trust_run
 
     steps = overrides.pop("steps", None)
     given = [name for name in ("env", "agent", "preset", "out") if getattr(options, name)]
@@ -73,6 +76,8 @@ def _resume(options: argparse.Namespace, overrides: dict[str, Any]) -> None:
         raise UmdqnError(
             f"--resume continues a run as it is: only --steps may change, not {changed[0]!r}"
         )
+    if options.trust:
+        trust_run(options.resume)
     config, *_ = RunDirectory(options.resume).read_manifest()
     config = config if steps is None else override(config, {"steps": steps})
     _choose_cores(config)
@@ -106,12 +111,14 @@ def _add_law_of(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     parser.add_argument("--episodes", default="1000", help="episodes to compare with")
     parser.add_argument("--out", type=Path, help="run directory (default: a new one under runs/)")
     parser.add_argument("--json", action="store_true", help="print one JSON object only")
+    add_trust(parser)
     add_fields(parser, tokens, ("env", "agent", "preset", "policy"))
 
 
 def law_of(options: argparse.Namespace) -> None:
     """Learn the law of a policy, and compare it with realised returns."""
     from umdqn.cli.display import TrainingDisplay
+    from umdqn.runs.following import trust_policy
     from umdqn.runs.policy_law import PolicyLaw, configure_law
     from umdqn.runs.start import train_config
     from umdqn.runs.values import read_number
@@ -119,6 +126,8 @@ def law_of(options: argparse.Namespace) -> None:
     episodes = read_number("episodes", int, options.episodes)
     check_count("episodes", episodes, least=2)
     policy, fields = options.policy, given_fields(options)
+    if options.trust:
+        trust_policy(policy)
     config = configure_law(
         policy, options.env, options.agent, options.preset, options.explore, fields
     )

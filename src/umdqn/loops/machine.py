@@ -13,7 +13,8 @@ from typing import Any
 
 import jax
 
-from umdqn.errors import UmdqnError, one_line
+from umdqn.errors import UmdqnError, notice, one_line
+from umdqn.loops.places import user_folder
 
 # Parameters of glibc's mallopt, and a size above all working memories and below large replays.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
@@ -57,7 +58,13 @@ def use_one_core() -> None:
 
 def keep_compiled_programs() -> None:
     """Keep compiled programs on disk, so that later processes start seconds earlier."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "umdqn"
+    cache = user_folder("XDG_CACHE_HOME", ".cache")
+    if cache is None:
+        notice(
+            "there is no home directory to keep compiled programs in: every process compiles anew "
+            "(XDG_CACHE_HOME names another place)"
+        )
+        return
     jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
 

@@ -83,14 +83,20 @@ class Table(Mapping[str, type[Part]]):
 
         Raises `UmdqnError` with the nearest name if there is none.
         """
-        if name in self and (path is None or path == _path(self[name])):
+        foreign = self.foreign(name, path)
+        if foreign is None:
+            if name not in self:
+                raise unknown(self.kind, name, self)
             return self[name]
-        path = path or (name if ":" in name else None)
-        if path is None:
-            raise unknown(self.kind, name, self)
-        part = load_attribute(path, f"{self.kind} {name!r}")
+        part = load_attribute(foreign, f"{self.kind} {name!r}")
         self._check(part)
         return part
+
+    def foreign(self, name: str, path: str | None = None) -> str | None:
+        """Return the `module:Class` that `find` would import, or None if the class is known."""
+        if name in self and (path is None or path == _path(self[name])):
+            return None
+        return path or (name if ":" in name else None)
 
     def name_of(self, part: Part) -> str:
         """Return the name of a part: the one in this table, else its `module:Class`."""

@@ -22,6 +22,7 @@ from umdqn.runs.fields import to_dict
 from umdqn.runs.files import is_temporary, locked, read_sealed, write_sealed
 from umdqn.runs.manifests import FORMAT, FORMAT_VERSION, read_manifest
 from umdqn.runs.records import Mark, Record, Records
+from umdqn.runs.trust import Untrusted, signed
 from umdqn.specs import EnvSpec
 
 PROMISES = {
@@ -116,6 +117,7 @@ class RunDirectory:
             "environment": to_dict(environment(config).spec),
             "versions": versions(),
         }
+        manifest |= signed([manifest["config"]])
         write_sealed(self.manifest_path, manifest | ({"reason": reason} if reason else {}))
 
     def read_manifest(self) -> tuple[Config, EnvSpec, dict[str, Any]]:
@@ -126,6 +128,8 @@ class RunDirectory:
         """Return whether this is a finished, readable run of a configuration."""
         try:
             found, _, manifest = self.read_manifest()
+        except Untrusted:
+            raise
         except UmdqnError:
             return False
         return found == config and manifest["status"] == "finished"

@@ -10,6 +10,7 @@ from umdqn.errors import UmdqnError
 from umdqn.runs.config import Config
 from umdqn.runs.fields import MissingPart, from_dict
 from umdqn.runs.files import read_json, read_sealed
+from umdqn.runs.trust import Untrusted, check_trust
 from umdqn.specs import EnvSpec
 
 FORMAT = "umdqn-run"
@@ -18,7 +19,10 @@ _OLD_FORMATS = (1, 2)
 
 
 def read_manifest(path: Path) -> tuple[Config, EnvSpec, dict[str, Any]]:
-    """Return the configuration, the environment's specification, and the whole manifest."""
+    """Return the configuration, the environment's specification, and the whole manifest.
+
+    Raises `Untrusted` if the run comes from elsewhere and names code that would be imported.
+    """
     file = path / "manifest.json"
     if not path.is_dir():
         raise UmdqnError(f"{path} is not a run directory: there is no such directory")
@@ -38,8 +42,11 @@ def read_manifest(path: Path) -> tuple[Config, EnvSpec, dict[str, Any]]:
     manifest = read_sealed(file)
     try:
         _check_manifest(manifest)
+        check_trust(path, [manifest["config"]], manifest)
         config = from_dict(Config, manifest["config"])
         return config, from_dict(EnvSpec, manifest["environment"]), manifest
+    except Untrusted:
+        raise
     except MissingPart as error:
         raise UmdqnError(
             f"{path} has a part that is not here: {error}; register it first, or run "

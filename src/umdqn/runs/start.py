@@ -20,6 +20,7 @@ from umdqn.runs.fields import check_saved, override
 from umdqn.runs.interrupts import deferred_interrupt
 from umdqn.runs.run import Run, load
 from umdqn.runs.trainer import Interrupted, Trainer
+from umdqn.runs.trust import trust_run
 from umdqn.specs import EnvSpec
 
 
@@ -79,9 +80,15 @@ def resume(
     path: str | Path,
     steps: int | None = None,
     callbacks: Sequence[Callback] = (),
+    trust: bool = False,
 ) -> Run:
-    """Resume a run that was killed or interrupted, or extend a finished one to more steps."""
+    """Resume a run that was killed or interrupted, or extend a finished one to more steps.
+
+    `trust` allows a run that you did not make on this machine to import the code that it names.
+    """
     use_all_cores()
+    if trust:
+        trust_run(Path(path))
     directory = RunDirectory(Path(path))
     config, spec, manifest = directory.read_manifest()
     _check_same(directory.path, config, spec, manifest["versions"])

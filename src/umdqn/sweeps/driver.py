@@ -6,13 +6,15 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from umdqn.errors import UmdqnError
+from umdqn.parts.imports import allow
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import check_folder, locked, read_json, read_sealed, write_sealed
 from umdqn.runs.interrupts import deferred_interrupt
 from umdqn.runs.trainer import Interrupted
+from umdqn.runs.trust import check_trust, imports_of, signed, trust_run
 from umdqn.sweeps.plan import FORMAT, Job, Joined, joined
 from umdqn.sweeps.pools import MakePool, Pool
 from umdqn.sweeps.work import Outcome, Place
@@ -81,7 +83,8 @@ def as_planned(jobs: Sequence[Job], root: Path) -> list[Job]:
 
 def _write_plan(place: Place, plan: Sequence[Job], todo: Sequence[Job]) -> None:
     data = [job.to_json() for job in plan]
-    write_sealed(place.plan, {"format": FORMAT, "format_version": _FORMAT_VERSION, "jobs": data})
+    head = {"format": FORMAT, "format_version": _FORMAT_VERSION}
+    write_sealed(place.plan, head | signed([job["config"] for job in data]) | {"jobs": data})
     for job in todo:
         write_sealed(place.job(job.name), job.to_json())
 
@@ -100,10 +103,28 @@ def read_plan(root: Path) -> list[Job]:
             f"{path} has format version {found!r} and this umdqn reads {_FORMAT_VERSION}: "
             "train the sweep again in another directory"
         )
-    jobs = read_sealed(path).get("jobs")
-    if not isinstance(jobs, list):
+    sealed = read_sealed(path)
+    if not isinstance(sealed.get("jobs"), list):
         raise UmdqnError(f"{path} is corrupt: it has no jobs")
-    return [Job.from_json(job, path) for job in jobs]
+    check_trust(root, _configs(sealed), sealed)
+    return [Job.from_json(job, path) for job in sealed["jobs"]]
+
+
+def _configs(plan: Any) -> list[dict[str, Any]]:
+    """Return the configurations of a plan as JSON data, without those that are none."""
+    jobs = plan.get("jobs") if isinstance(plan, dict) else None
+    found = [job.get("config") for job in jobs if isinstance(job, dict)] if jobs else []
+    return [config for config in found if isinstance(config, dict)]
+
+
+def trust_sweep(root: Path) -> None:
+    """Allow what the plan and the runs of a sweep name; a single run counts as one, too."""
+    place = Place(root)
+    if place.plan.exists():
+        for config in _configs(read_json(place.plan)):
+            allow(imports_of(config).values())
+    for manifest in [*root.glob("manifest.json"), *root.glob("runs/*/manifest.json")]:
+        trust_run(manifest.parent)
 
 
 def _make(root: Path) -> None:

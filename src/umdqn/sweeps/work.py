@@ -18,12 +18,14 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from umdqn.errors import Notice, UmdqnError, one_line
 from umdqn.loops.machine import keep_compiled_programs
+from umdqn.parts.imports import allow
 from umdqn.runs.callbacks import Callback, Report
 from umdqn.runs.config import Config
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import Busy, check_folder, locked, read_sealed, write_bytes
 from umdqn.runs.start import train_once
 from umdqn.runs.trainer import Interrupted
+from umdqn.runs.trust import imports_of
 from umdqn.sweeps.plan import Job
 
 # Seconds to wait for a process of a killed driver to end.
@@ -131,7 +133,7 @@ def _work(root: Path, name: str) -> Outcome:
     place = Place(root)
     core = claim_core()
     try:
-        job = Job.from_json(read_sealed(place.job(name)), place.job(name))
+        job = _job(place, name)
         keep_compiled_programs()
         _train(job, place)
     except Interrupted as error:
@@ -149,6 +151,14 @@ def _work(root: Path, name: str) -> Outcome:
         if core is not None:
             core.release()
     return Outcome("finished")
+
+
+def _job(place: Place, name: str) -> Job:
+    """Return the job of a name; its driver has just written it, as the user asked."""
+    data = read_sealed(place.job(name))
+    config = data.get("config")
+    allow(imports_of(config if isinstance(config, dict) else {}).values())
+    return Job.from_json(data, place.job(name))
 
 
 def claim_core() -> BaseFileLock | None:
