@@ -12,6 +12,7 @@ from typing import Any
 from umdqn import __version__
 from umdqn.cli import listing, many, reading, training
 from umdqn.cli.options import Formatter, Parser, option_names, unknown_option
+from umdqn.cli.output import lasting_output
 from umdqn.errors import Notice, UmdqnError, one_line, unknown
 
 _INTERRUPTED = 130
@@ -65,7 +66,8 @@ def _run(tokens: list[str]) -> int:
         parser.print_help()
         return 0
     _print_notices()
-    options.run(options)
+    with lasting_output():
+        options.run(options)
     return 0
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from umdqn.errors import InvalidField, UmdqnError, one_line, unknown
 from umdqn.parts import objects
-from umdqn.parts.imports import load_attribute
+from umdqn.parts.imports import allow, load_attribute
 from umdqn.parts.part import Part
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -77,24 +77,25 @@ class Table(Mapping[str, type[Part]]):
         else:
             self._check(part)
             self._classes[name] = part
+            allow([_path(part)])
 
     def find(self, name: str, path: str | None = None) -> type[Part]:
         """Return the class of a name, or of `module:Class`; `path` is where to look as a fallback.
 
         Raises `UmdqnError` with the nearest name if there is none.
         """
-        foreign = self.foreign(name, path)
-        if foreign is None:
-            if name not in self:
-                raise unknown(self.kind, name, self)
+        if name in self and (path is None or path == _path(self[name])):
             return self[name]
-        part = load_attribute(foreign, f"{self.kind} {name!r}")
+        path = path or (name if ":" in name else None)
+        if path is None:
+            raise unknown(self.kind, name, self)
+        part = load_attribute(path, f"{self.kind} {name!r}")
         self._check(part)
         return part
 
     def foreign(self, name: str, path: str | None = None) -> str | None:
-        """Return the `module:Class` that `find` would import, or None if the class is known."""
-        if name in self and (path is None or path == _path(self[name])):
+        """Return the `module:Class` that `find` may have to import, or None for built-in parts."""
+        if name in self._paths and path in (None, self._paths[name]):
             return None
         return path or (name if ":" in name else None)
 
