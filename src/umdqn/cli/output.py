@@ -52,7 +52,7 @@ def lasting_output() -> Iterator[None]:
     before: Any = (sys.stdout, sys.stderr)
     # Python has no stream where the shell closed one.
     lasting = [None if stream is None else _Lasting(stream) for stream in before]
-    sys.stdout, sys.stderr = lasting  # type: ignore[assignment]
+    sys.stdout, sys.stderr = lasting
     try:
         yield
         for stream in lasting:
