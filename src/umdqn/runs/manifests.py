@@ -23,23 +23,7 @@ def read_manifest(path: Path) -> tuple[Config, EnvSpec, dict[str, Any]]:
 
     Raises `Untrusted` if the run comes from elsewhere and names code that would be imported.
     """
-    file = path / "manifest.json"
-    if not path.is_dir():
-        raise UmdqnError(f"{path} is not a run directory: there is no such directory")
-    if not file.is_file():
-        raise UmdqnError(f"{path} is not a run directory: it has no manifest.json")
-    manifest = read_json(file)
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise UmdqnError(f"{file} is not the manifest of a umdqn run")
-    found = manifest.get("format_version")
-    if found in _OLD_FORMATS:
-        raise UmdqnError(
-            f"{path} was written by umdqn 0.1, whose runs umdqn {__version__} cannot "
-            "read: train it again"
-        )
-    if found != FORMAT_VERSION:
-        raise UmdqnError(f"{path} has format version {found!r}; this umdqn reads {FORMAT_VERSION}")
-    manifest = read_sealed(file)
+    file, manifest = path / "manifest.json", _sealed(path)
     try:
         _check_manifest(manifest)
         check_trust(path, [manifest["config"]], manifest)
@@ -60,6 +44,27 @@ def read_manifest(path: Path) -> tuple[Config, EnvSpec, dict[str, Any]]:
                 f"{path} was written by umdqn {known}, not {__version__}: {error}"
             ) from error
         raise UmdqnError(f"{file} is corrupt: {error}") from error
+
+
+def _sealed(path: Path) -> dict[str, Any]:
+    """Return the manifest of a run of this version, as JSON data."""
+    file = path / "manifest.json"
+    if not path.is_dir():
+        raise UmdqnError(f"{path} is not a run directory: there is no such directory")
+    if not file.is_file():
+        raise UmdqnError(f"{path} is not a run directory: it has no manifest.json")
+    manifest = read_json(file)
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise UmdqnError(f"{file} is not the manifest of a umdqn run")
+    found = manifest.get("format_version")
+    if found in _OLD_FORMATS:
+        raise UmdqnError(
+            f"{path} was written by umdqn 0.1, whose runs umdqn {__version__} cannot "
+            "read: train it again"
+        )
+    if found != FORMAT_VERSION:
+        raise UmdqnError(f"{path} has format version {found!r}; this umdqn reads {FORMAT_VERSION}")
+    return read_sealed(file)
 
 
 def _check_manifest(manifest: dict[str, Any]) -> None:
