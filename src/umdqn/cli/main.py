@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from umdqn import __version__
 from umdqn.cli import completion, listing, many, reading, training
+from umdqn.cli.output import lasting_output
 from umdqn.cli.parser import Parser, unknown_option
 from umdqn.errors import Notice, UmdqnError, out_of_memory, unknown
 from umdqn.text import visible
@@ -67,7 +68,8 @@ def _run(tokens: list[str]) -> int:
         parser.print_help()
         return 0
     _print_notices()
-    options.run(options)
+    with lasting_output():
+        options.run(options)
     return 0
 
 

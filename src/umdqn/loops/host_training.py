@@ -11,11 +11,11 @@ import numpy as np
 from umdqn.agents.state import AgentState
 from umdqn.envs.hosted import Stepped
 from umdqn.envs.positions import MOST_REPLAYED
-from umdqn.errors import UmdqnError, notice
+from umdqn.errors import notice
 from umdqn.exploration.exploration import Moment
 from umdqn.loops.episodes import bootstrap_discount
 from umdqn.loops.host import HostLoop, HostPrograms, host_programs
-from umdqn.loops.machine import available_cores, keep_freed_memory
+from umdqn.loops.machine import available_cores, keep_freed_memory, named_exhaustion
 from umdqn.loops.progress import Progress, check_finite
 from umdqn.loops.saved import check_seed, position_arrays, position_of
 from umdqn.loops.snapshot import Restored, Snapshot, from_words, random_words
@@ -34,21 +34,24 @@ class HostTraining:
         devices = jax.devices()
         programs = host_programs(loop.agent, loop.copies)
         self._pool = ThreadPoolExecutor(min(len(seeds), available_cores()))
-        self.seeds = [
-            HostSeed(loop, seed, devices[i % len(devices)], programs)
-            for i, seed in enumerate(seeds)
-        ]
+        with named_exhaustion():
+            self.seeds = [
+                HostSeed(loop, seed, devices[i % len(devices)], programs)
+                for i, seed in enumerate(seeds)
+            ]
 
     def advance(self, steps: int) -> list[Progress]:
         """Take `steps` steps with every seed; return one report per seed."""
         futures = [self._pool.submit(seed.advance, steps) for seed in self.seeds]
         # All come to rest, also where one fails: nothing reads a state while it changes.
         wait(futures)
-        return [future.result() for future in futures]
+        with named_exhaustion():
+            return [future.result() for future in futures]
 
     def warm(self) -> None:
         """Compile and run acting and learning, in the threads that will run them."""
-        list(self._pool.map(HostSeed.warm, self.seeds))
+        with named_exhaustion():
+            list(self._pool.map(HostSeed.warm, self.seeds))
 
     def agents(self) -> list[AgentState]:
         """Return the agent of every seed."""
@@ -76,12 +79,12 @@ class HostSeed:
     def __init__(self, loop: HostLoop, seed: int, device: jax.Device, programs: HostPrograms):
         self.loop, self._programs, self._device, self._seed = loop, programs, device, seed
         agent_key, _, run_key, explore_key = jax.random.split(jax.random.key(seed), 4)
-        state = jax.device_put(programs.init(agent_key), device)
+        state = jax.device_put(jax.block_until_ready(programs.init(agent_key)), device)
         self._leaves = jax.tree.leaves(state)
         self._key, self._explore_key = jax.device_put((run_key, explore_key), device)
         self._warm_key = jax.random.fold_in(self._explore_key, 2**31 - 1)
         self.env = loop.make(loop.copies)
-        self.memory: Rings = _taken(loop)
+        self.memory: Rings = loop.memory.empty(np)
         self._random = np.random.default_rng([seed, _BATCHES])
         self._step, self._target = 0, 0
         self._returns = np.zeros(loop.copies)
@@ -136,7 +139,8 @@ class HostSeed:
                     self._leaves, progress, batch, np.int32(self._step), self._key
                 )
                 self.memory = memory.update(self.memory, batch.index, losses)
-        progress = jax.device_get(progress)._replace(
+        # Reading what a program that failed should have made would wait for ever.
+        progress = jax.device_get(jax.block_until_ready(progress))._replace(
             episodes=np.asarray(episodes), returns=np.asarray(total, np.float32)
         )
         return check_finite(self.state.params, self._step, progress)
@@ -255,18 +259,6 @@ class HostSeed:
         self._followed = self._follow(observation)
         # What the other copies do next was chosen before the last update.
         self._actions = np.where(new, self._choose(), self._actions)
-
-
-def _taken(loop: HostLoop) -> Rings:
-    """The empty memory, all of which is taken now."""
-    try:
-        return loop.memory.empty(np)
-    except MemoryError:
-        size = loop.memory.nbytes / 1e9
-        raise UmdqnError(
-            f"replay.capacity = {loop.replay.capacity} is not allowed: {size:.1f} GB of memory are "
-            "not available"
-        ) from None
 
 
 def _clipped(loop: HostLoop, step: Stepped) -> np.ndarray:

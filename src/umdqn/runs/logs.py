@@ -14,7 +14,7 @@ from umdqn.extras import missing
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.config import Config
 from umdqn.runs.fields import to_dict
-from umdqn.runs.files import write_json
+from umdqn.runs.files import check_folder, write_json
 from umdqn.runs.schemas import WandbId, read_unsealed
 
 
@@ -35,6 +35,7 @@ class TensorBoard(Callback):
         self._writers: dict[int, Any] = {}
 
     def on_start(self, path: Path, config: Config, step: int) -> None:
+        check_folder(path / "tensorboard")
         for seed in config.all_seeds:
             # A resumed run logs again what came after its checkpoint.
             self._writers[seed] = self._module.SummaryWriter(
@@ -66,6 +67,7 @@ class WeightsAndBiases(Callback):
         self._run: Any = None
 
     def on_start(self, path: Path, config: Config, step: int) -> None:
+        check_folder(path / "wandb")
         try:
             self._run = self._module.init(
                 project="umdqn",

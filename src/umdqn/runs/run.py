@@ -28,6 +28,7 @@ from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import write_sealed
 from umdqn.runs.policy import Policy, batched
 from umdqn.runs.schemas import read_calibration
+from umdqn.runs.trust import trust_run
 
 Checkpoint = int | Literal["last", "best"]
 """Which checkpoint of a run: the one of a step, the last, or each seed's best."""
@@ -70,7 +71,7 @@ class Run:
         likes = dict.fromkeys(self.config.all_seeds, like)
         checkpoints, kept = directory.checkpoints, directory.checkpoints.steps()
         if checkpoint == "last":
-            self.step, states = checkpoints.newest(likes)
+            self.step, states = checkpoints.newest(likes, self.manifest["step"])
             self.steps = dict.fromkeys(likes, self.step)
         else:
             if checkpoint == "best":
@@ -265,9 +266,12 @@ class Run:
         return {str(seed): step for seed, step in self.steps.items()}
 
 
-def load(path: str | Path, checkpoint: Checkpoint = "last") -> Run:
+def load(path: str | Path, checkpoint: Checkpoint = "last", trust: bool = False) -> Run:
     """Load the run in a directory at a checkpoint: the last, the one of a step, or the best.
 
     The best is chosen for each seed by its evaluations during training: the largest mean return.
+    `trust` allows a run that you did not make on this machine to import the code that it names.
     """
+    if trust:
+        trust_run(Path(path))
     return Run(RunDirectory(Path(path)), checkpoint)

@@ -104,7 +104,7 @@ class Trainer:
             return
         records = self.directory.records
         self.step, (restored, trainer) = checkpoints.newest_whole(
-            likes, lambda saved: records.check(_mark(saved))
+            likes, manifest["step"], lambda saved: records.check(_mark(saved))
         )
         self._begun -= manifest.get("seconds", 0.0)
         self.training.restore(list(restored.values()), str(checkpoints.agent_path(self.step)))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from umdqn.errors import UmdqnError, check, check_count, unknown
 from umdqn.parts.ranges import ranges
-from umdqn.runs.build import build_agent, is_compiled
+from umdqn.runs.build import build_agent, check_memory, is_compiled
 from umdqn.runs.config import Config
 from umdqn.runs.configure import configure
 from umdqn.runs.fields import leaves, named_fields, override, to_dict
@@ -70,7 +70,9 @@ class Sweep:
             fields = {**self.fields, **{name: point[name] for name in self.axes}}
             config = configure(point["env"], point["agent"], point["preset"], fields)
             # Missing packages and invalid parts should fail now, not in the middle of the sweep.
-            build_agent(config).check_torso()
+            agent = build_agent(config)
+            agent.check_torso()
+            check_memory(self._by_seeds(config)[0], agent)
             # The value as read, so that 0.5 and "0.50" are the same point.
             held = {path: value for path, _, value in leaves(config)}
             point |= {name: _plain(held[name]) for name in self.axes}
@@ -128,7 +130,7 @@ class Job(NamedTuple):
 def read_sweep(path: Path) -> Sweep:
     """Return the sweep that a TOML file describes."""
     try:
-        return sweep_of(tomllib.loads(read_bytes(path).decode()))
+        return sweep_of(tomllib.loads(read_bytes(path.resolve()).decode()))
     except ValueError as error:
         raise UmdqnError(f"{path} is not TOML: {error}") from error
     except RecursionError as error:

@@ -72,8 +72,10 @@ def _records_in(path: Path) -> list[Record]:
 
 def _of_table(path: Path) -> list[Record]:
     """Return the records of a `results.csv`."""
+    # The user names it, and may name a link.
+    data = read_bytes(path.resolve())
     try:
-        head, *lines = csv.reader(io.StringIO(read_bytes(path).decode(), newline=""), strict=True)
+        head, *lines = csv.reader(io.StringIO(data.decode(), newline=""), strict=True)
         names = list(map(of_cell, head))
         records = [
             {name: _read(name, text) for name, text in zip(names, line, strict=True) if text != ""}
