@@ -15,7 +15,7 @@ from umdqn.figures.laws import laws_figure
 from umdqn.laws.closed import GaussianMixture
 from umdqn.runs.files import write_csv
 from umdqn.studies import sections
-from umdqn.studies.pages import Section, Table, write_report
+from umdqn.studies.pages import Picture, Section, Table, write_report
 from umdqn.studies.sections import write_comparison
 from umdqn.sweeps.results import collect_all
 
@@ -96,11 +96,13 @@ def test_bands_are_drawn_from_five_runs_on(tmp_path, monkeypatch, seeds, bands, 
     bars = sum(len(axis.patches) for axis in curves.aggregates_figure(scores).axes)
     assert bars == (8 if seeds >= 5 else 0)
     # Captions are what counts here: writing pictures takes seconds.
-    monkeypatch.setattr(sections, "picture", lambda out, name, figure, caption: caption)
+    monkeypatch.setattr(
+        sections, "picture", lambda out, name, figure, caption: Picture(out / name, caption)
+    )
     found = sections.comparison_sections(records, tmp_path, ["x"], ["y"])
-    texts = [part for section in found for part in section.parts if isinstance(part, str)]
-    said = any(f"{seeds} run{'s' * (seeds > 1)} each are too few" in text for text in texts)
-    assert said is (seeds < 5)
+    pictures = [part for each in found for part in each.parts if isinstance(part, Picture)]
+    said = [part.path.name for part in pictures if "which need 5 runs" in part.caption]
+    assert said == ([] if seeds >= 5 else ["aggregates", "efficiency", "profiles", "improvement"])
 
 
 def test_curves_end_where_the_last_evaluation_is():

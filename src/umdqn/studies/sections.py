@@ -105,7 +105,7 @@ def _intervals(scores: Scores, word: str) -> str:
     """Return what a caption says of intervals or bands."""
     if scores.fewest >= FEW:
         return f", with 95% bootstrap {word}"
-    return f"; no {word}: {scores.fewest} run{'s' * (scores.fewest > 1)} each are too few for them"
+    return f"; no {word}, which need {FEW} runs of each algorithm on each environment"
 
 
 def _statistics_figures(scores: Scores, out: Path) -> list[Picture]:
