@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from safetensors.numpy import load as load_arrays
 
 import umdqn
 from umdqn.envs import positions
@@ -13,7 +14,6 @@ from umdqn.envs.hosted import GymnasiumEnvs, spec_of
 from umdqn.errors import Notice
 from umdqn.loops import host_training, saved
 from umdqn.runs.configure import configure
-from umdqn.runs.files import parse_arrays
 from umdqn.runs.run import load
 from umdqn.runs.start import resume, train_config
 from witness import digest
@@ -116,7 +116,7 @@ def test_a_run_in_an_endless_episode_resumes_with_a_new_one(tmp_path, monkeypatc
     for step in (160, 240):
         name = f"checkpoints/{step:010d}.loop.safetensors"
         data = (run.path / name).read_bytes()
-        arrays = parse_arrays(run.path / name, data)
+        arrays = load_arrays(data)
         # After step 160 two new episodes began, each now 40 steps old.
         assert arrays["0/lengths"].tolist() == [-1, -1]
         assert arrays["0/episodes"].tolist() == ([0, 0] if step == 160 else [1, 1])

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import load as load_arrays
 
 from umdqn.envs.grid_world import SPEC
 from umdqn.errors import Notice, UmdqnError
 from umdqn.loops.saved import check_seed
 from umdqn.runs.configure import configure
-from umdqn.runs.files import encode_arrays, parse_arrays, read_sealed, write_json, write_sealed
+from umdqn.runs.files import encode_arrays, read_sealed, write_json, write_sealed
 from umdqn.runs.run import load
 from umdqn.runs.schemas import Measured, WandbId, read_calibration, read_unsealed
 from umdqn.runs.start import resume, train_config
@@ -289,7 +290,7 @@ def rewritten(run, name, change):
     """Change the arrays of a file of the newest checkpoint, and seal it anew."""
     index_path = run.path / f"checkpoints/{STEP:010d}.json"
     index = read_sealed(index_path)
-    data = encode_arrays(change(parse_arrays(run.path / name, (run.path / name).read_bytes())))
+    data = encode_arrays(change(load_arrays((run.path / name).read_bytes())))
     (run.path / name).write_bytes(data)
     known = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     index["files"][name] = known
@@ -323,7 +324,7 @@ def test_arrays_of_another_run(either, tmp_path, change):
     for name in names:
         shutil.copytree(either.path, tmp_path / "run", dirs_exist_ok=True)
         path = tmp_path / "run"
-        arrays = parse_arrays(path / name, (path / name).read_bytes())
+        arrays = load_arrays((path / name).read_bytes())
         key = next(k for k in sorted(arrays) if k.endswith(("/step", "/counts", "/numbers")))
 
         def changed(arrays, key=key):
