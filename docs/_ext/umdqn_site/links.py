@@ -23,11 +23,12 @@ from sphinx.environment import BuildEnvironment
 from sphinx.transforms import SphinxTransform
 
 ROOT = Path(__file__).parents[3]
-SHOWN = ("src", "tests", "examples", "benchmarks")
+SHOWN = ("src", "tests", "examples", "benchmarks", "tools")
 """Directories whose Python files have pages."""
 PAGES = {
     "CONTRIBUTING.md": "contributing",
     "CHANGELOG.md": "changelog",
+    "SECURITY.md": "security",
     "README.md": "index",
     "LICENSE": "license",
 }
