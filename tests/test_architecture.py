@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[1] / "src" / "umdqn"
 FLOW = (
     "errors",
+    "extras",
     "specs",
     "parts",
     "numerics",
@@ -31,7 +32,7 @@ FLOW = (
     "studies",
     "cli",
 )
-SIDE = {"envs": {"errors", "specs", "parts"}}
+SIDE = {"envs": {"errors", "extras", "specs", "parts"}}
 TOP = {"__init__", "__main__"}
 FILES = sorted(ROOT.rglob("*.py"))
 

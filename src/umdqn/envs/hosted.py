@@ -14,6 +14,7 @@ from gymnasium import spaces
 
 from umdqn.envs.observations import observation_of, one_hot
 from umdqn.errors import UmdqnError, notice, one_line
+from umdqn.extras import missing
 from umdqn.specs import Domain, EnvSpec, Observation
 
 
@@ -214,9 +215,7 @@ class GymnasiumEnvs(HostEnv):
             picture = guarded(self.spec.name, "render", self._envs[0].render)
         except EnvironmentFault as fault:
             if isinstance(fault.__cause__, gymnasium.error.DependencyNotInstalled):
-                raise UmdqnError(
-                    f"pictures of {self.spec.name!r} need an extra: pip install 'umdqn[render]'"
-                ) from fault
+                raise missing(f"rendering {self.spec.name!r}", "render") from fault
             raise
         return picture if isinstance(picture, np.ndarray) and picture.ndim == 3 else None
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
 from umdqn.errors import InvalidField, UmdqnError, check, one_line
+from umdqn.extras import missing
 from umdqn.loops.available import available_memory, resident_memory
 from umdqn.loops.footprint import gigabytes
 from umdqn.loops.machine import available_cores
@@ -252,7 +253,7 @@ def _ray() -> Any:
         import ray
         import ray.exceptions
     except ImportError:
-        raise UmdqnError("--ray needs an extra: pip install 'umdqn[ray]'") from None
+        raise missing("--ray", "ray") from None
     return ray
 
 
