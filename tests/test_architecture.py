@@ -9,6 +9,7 @@ ROOT = Path(__file__).parents[1] / "src" / "umdqn"
 FLOW = (
     "errors",
     "specs",
+    "layouts",
     "parts",
     "numerics",
     "networks",
@@ -31,7 +32,7 @@ FLOW = (
     "studies",
     "cli",
 )
-SIDE = {"envs": {"errors", "specs", "parts"}}
+SIDE = {"envs": {"errors", "specs", "layouts", "parts"}}
 TOP = {"__init__", "__main__"}
 FILES = sorted(ROOT.rglob("*.py"))
 

@@ -12,9 +12,17 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from umdqn.envs.observations import observation_of, one_hot
-from umdqn.errors import UmdqnError, notice, one_line
+from umdqn.envs.observations import Reader, Unexpected, observation_of
+from umdqn.errors import UmdqnError, check, notice, one_line
 from umdqn.specs import Domain, EnvSpec, Observation
+
+# Every action has a name and laws of its own.
+_MOST_ACTIONS = 10_000
+_PICTURES = ("minatar", "atari")
+
+
+Maker = Callable[..., gymnasium.Env] | tuple[Callable[..., gymnasium.Env], ...]
+"""Makes an environment; several make one copy after the other."""
 
 
 class EnvironmentFault(UmdqnError):
@@ -54,11 +62,6 @@ class HostEnv(abc.ABC):
         self._seed = 0
         self._episodes = [0] * copies
         self._actions: list[list[int]] = [[] for _ in range(copies)]
-
-    @property
-    def first_state(self) -> int | None:
-        """Number of the first state, if the environment gives numbers that became vectors."""
-        return None
 
     @abc.abstractmethod
     def _begin(self, copy: int, seed: int) -> np.ndarray:
@@ -134,18 +137,20 @@ class HostEnv(abc.ABC):
 class GymnasiumEnvs(HostEnv):
     """Copies of any Gymnasium environment; every answer is checked against its spaces."""
 
-    def __init__(self, make: Callable[[], gymnasium.Env], spec: EnvSpec, copies: int = 1):
+    def __init__(
+        self,
+        make: Maker,
+        spec: EnvSpec,
+        copies: int = 1,
+        bounded: bool = True,
+    ):
         super().__init__(spec, copies)
-        self._envs = [guarded(spec.name, "be made", make) for _ in range(copies)]
-        self._shape, self._dtype = spec.observation.shape, np.dtype(spec.observation.dtype)
-        self._floats = self._dtype.kind == "f"
-        space = self._envs[0].observation_space
-        self._numbered = space if isinstance(space, spaces.Discrete) else None
+        makers = make if isinstance(make, tuple) else (make,)
+        self._envs = [
+            guarded(spec.name, "be made", makers[copy % len(makers)]) for copy in range(copies)
+        ]
+        self._read = Reader(self._envs[0].observation_space, spec.observation, bounded)
         self._steps = 0
-
-    @property
-    def first_state(self) -> int | None:
-        return None if self._numbered is None else int(self._numbered.start)
 
     def _begin(self, copy: int, seed: int) -> np.ndarray:
         env = self._envs[copy]
@@ -179,30 +184,26 @@ class GymnasiumEnvs(HostEnv):
         )
 
     def _observation(self, value: Any) -> np.ndarray:
-        if self._numbered is not None:
-            vector = one_hot(self._numbered, value)
-            if vector is not None:
-                return vector
-            self._require(False, "observation", f"a member of {self._numbered}", value)
-        good = isinstance(value, np.ndarray) and value.shape == self._shape
-        if not (good and value.dtype == self._dtype):
-            expected = f"{self._dtype} of shape {self._shape}"
-            self._require(False, "observation", expected, value)
-        if self._floats and not np.isfinite(value).all():
-            self._require(False, "observation", "finite numbers", value)
-        return value.copy()
+        try:
+            return self._read(value)
+        except Unexpected as wrong:
+            raise self._unexpected(wrong.field, wrong.expected, wrong.actual) from None
 
     def _reward(self, value: Any) -> float:
         try:
-            number = float(value)
-        except (TypeError, ValueError):
+            # Text that reads as a number is a mistake all the same.
+            number = math.nan if isinstance(value, str | bytes) else float(value)
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
         self._require(math.isfinite(number), "reward", "a finite number", value)
         return number
 
     def _require(self, condition: bool, field: str, expected: str, actual: Any) -> None:
         if not condition:
-            raise self._fault(f"{field} must be {expected}, not {_describe(actual)}")
+            raise self._unexpected(field, expected, actual)
+
+    def _unexpected(self, field: str, expected: str, actual: Any) -> EnvironmentFault:
+        return self._fault(f"{field} must be {expected}, not {_describe(actual)}")
 
     def _fault(self, what: str) -> EnvironmentFault:
         return EnvironmentFault(
@@ -241,25 +242,44 @@ def spec_of(
         )
     observation = observation_of(env.observation_space, name)
     count = int(actions.n)
-    limit = env.spec.max_episode_steps if env.spec is not None else None
+    check(count <= _MOST_ACTIONS, "actions", count, f"at most {_MOST_ACTIONS:,}, of {name!r}")
+    names = tuple(action_names)
+    limit = env.spec.max_episode_steps if env.spec is not None else _limit(env)
     return EnvSpec(
         name=name,
-        family=family or _family(observation),
+        family=_family(observation, family),
         num_actions=count,
         observation=observation,
         discount=0.99,
         domain=domain,
         time_limit=limit,
-        action_names=tuple(action_names) or tuple(f"action {i}" for i in range(count)),
+        action_names=names if len(names) == count else tuple(f"action {i}" for i in range(count)),
         first_action=int(actions.start),
     )
 
 
-def _family(observation: Observation) -> str:
-    """Return the family whose hyperparameters suit an environment that is not in the paper."""
-    if len(observation.shape) != 3:
+def _limit(env: gymnasium.Env) -> int | None:
+    """Return the steps after which a wrapper truncates episodes."""
+    limits = []
+    while isinstance(env, gymnasium.Wrapper):
+        if isinstance(env, gymnasium.wrappers.TimeLimit):
+            limits.append(int(env._max_episode_steps))
+        env = env.env
+    return min(limits, default=None)
+
+
+def _family(observation: Observation, listed: str | None) -> str:
+    """Return the family whose hyperparameters suit an environment, also one not in the paper.
+
+    It is the listed one, unless wrappers have turned its observations into pictures.
+    """
+    seen = [slot.seen for slot in observation.slots] or [observation]
+    sides = [min(sorted(each.shape)[1:]) for each in seen if each.is_picture]
+    if listed is not None and (not sides or listed in _PICTURES):
+        return listed
+    if not sides:
         return "classic-control"
-    return "atari" if min(sorted(observation.shape)[1:]) >= 36 else "minatar"
+    return "atari" if max(sides) >= 36 else "minatar"
 
 
 def guarded(name: str, what: str, call: Callable[[], Any]) -> Any:
@@ -280,7 +300,7 @@ def _where(error: Exception) -> str:
     return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
 
 
-def close(name: str, env: gymnasium.Env) -> None:
+def close(name: str, env: Any) -> None:
     """Close an environment; an exception becomes a notice."""
     try:
         env.close()
