@@ -12,7 +12,8 @@ import umdqn
 from umdqn.calibration.forecasts import Judged
 from umdqn.calibration.hosted import collect
 from umdqn.envs.catalogue import find, named
-from umdqn.envs.hosted import EnvironmentFault, GymnasiumEnvs, spec_of
+from umdqn.envs.description import spec_of
+from umdqn.envs.hosted import EnvironmentFault, GymnasiumEnvs
 from umdqn.errors import Notice, UmdqnError
 from umdqn.loops.evaluation import evaluate_hosted
 from umdqn.loops.host import HostLoop

@@ -11,8 +11,9 @@ from typing import Any, ClassVar, NamedTuple
 import gymnasium
 from gymnasium.vector import VectorEnv, VectorWrapper
 
+from umdqn.envs.description import spec_of
 from umdqn.envs.environment import Environment
-from umdqn.envs.hosted import GymnasiumEnvs, HostEnv, Maker, close, guarded, spec_of
+from umdqn.envs.hosted import GymnasiumEnvs, HostEnv, Maker, close, guarded
 from umdqn.envs.setup import Setup
 from umdqn.errors import UmdqnError, one_line
 from umdqn.specs import Domain, EnvSpec

@@ -5,21 +5,15 @@ from __future__ import annotations
 import abc
 import math
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 
-from umdqn.envs.observations import Reader, Unexpected, observation_of
-from umdqn.errors import UmdqnError, check, notice, one_line
-from umdqn.specs import Domain, EnvSpec, Observation
-
-# Every action has a name and laws of its own.
-_MOST_ACTIONS = 10_000
-_PICTURES = ("minatar", "atari")
-
+from umdqn.envs.observations import Reader, Unexpected
+from umdqn.errors import UmdqnError, notice, one_line
+from umdqn.specs import EnvSpec
 
 Maker = Callable[..., gymnasium.Env] | tuple[Callable[..., gymnasium.Env], ...]
 """Makes an environment; several make one copy after the other."""
@@ -224,62 +218,6 @@ class GymnasiumEnvs(HostEnv):
     def close(self) -> None:
         for env in self._envs:
             close(self.spec.name, env)
-
-
-def spec_of(
-    env: gymnasium.Env,
-    name: str,
-    family: str | None = None,
-    domain: Domain | None = None,
-    action_names: Sequence[str] = (),
-) -> EnvSpec:
-    """Return the specification of a Gymnasium environment; raise if agents cannot learn in it."""
-    actions = env.action_space
-    if not isinstance(actions, spaces.Discrete):
-        raise UmdqnError(
-            f"environment {name!r}: action_space must be Discrete (all agents here choose one of "
-            f"several actions), not {actions}"
-        )
-    observation = observation_of(env.observation_space, name)
-    count = int(actions.n)
-    check(count <= _MOST_ACTIONS, "actions", count, f"at most {_MOST_ACTIONS:,}, of {name!r}")
-    names = tuple(action_names)
-    limit = env.spec.max_episode_steps if env.spec is not None else _limit(env)
-    return EnvSpec(
-        name=name,
-        family=_family(observation, family),
-        num_actions=count,
-        observation=observation,
-        discount=0.99,
-        domain=domain,
-        time_limit=limit,
-        action_names=names if len(names) == count else tuple(f"action {i}" for i in range(count)),
-        first_action=int(actions.start),
-    )
-
-
-def _limit(env: gymnasium.Env) -> int | None:
-    """Return the steps after which a wrapper truncates episodes."""
-    limits = []
-    while isinstance(env, gymnasium.Wrapper):
-        if isinstance(env, gymnasium.wrappers.TimeLimit):
-            limits.append(int(env._max_episode_steps))
-        env = env.env
-    return min(limits, default=None)
-
-
-def _family(observation: Observation, listed: str | None) -> str:
-    """Return the family whose hyperparameters suit an environment, also one not in the paper.
-
-    It is the listed one, unless wrappers have turned its observations into pictures.
-    """
-    seen = [slot.seen for slot in observation.slots] or [observation]
-    sides = [min(sorted(each.shape)[1:]) for each in seen if each.is_picture]
-    if listed is not None and (not sides or listed in _PICTURES):
-        return listed
-    if not sides:
-        return "classic-control"
-    return "atari" if max(sides) >= 36 else "minatar"
 
 
 def guarded(name: str, what: str, call: Callable[[], Any]) -> Any:

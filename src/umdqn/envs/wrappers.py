@@ -125,12 +125,17 @@ def _applied(name: str, layer: Callable[[gymnasium.Env], Any], env: gymnasium.En
 
 
 def _layer(text: str) -> Callable[[gymnasium.Env], Any]:
-    """Return the function of an environment that `NAME:key=value:key=value` means."""
+    """Return the function of an environment that a wrapper's text means."""
+    name, arguments = name_and_arguments(text)
+    keywords = dict(read_pair("wrappers", part) for part in arguments)
+    return partial(_found(name), **keywords) if keywords else _found(name)
+
+
+def name_and_arguments(text: str) -> tuple[str, list[str]]:
+    """Take `NAME:key=value:key=value` apart; the name may be `module:attribute`."""
     segments = text.split(":")
     count = next((i for i, part in enumerate(segments) if "=" in part), len(segments))
-    name = ":".join(segments[:count])
-    keywords = dict(read_pair("wrappers", part) for part in segments[count:])
-    return partial(_found(name), **keywords) if keywords else _found(name)
+    return ":".join(segments[:count]), segments[count:]
 
 
 def _found(name: str) -> Callable[..., Any]:

@@ -21,6 +21,7 @@ from umdqn.runs.config import Config
 from umdqn.runs.fields import to_dict
 from umdqn.runs.files import is_temporary, locked, read_sealed, write_sealed
 from umdqn.runs.manifests import FORMAT, FORMAT_VERSION, read_manifest
+from umdqn.runs.origins import modules_of
 from umdqn.runs.records import Mark, Record, Records
 from umdqn.specs import EnvSpec
 
@@ -114,6 +115,7 @@ class RunDirectory:
             "metrics": self.records.mark(),
             "resume": PROMISES[is_compiled(config)],
             "environment": to_dict(environment(config).spec),
+            "modules": modules_of(config),
             "versions": versions(),
         }
         write_sealed(self.manifest_path, manifest | ({"reason": reason} if reason else {}))

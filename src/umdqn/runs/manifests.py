@@ -10,6 +10,7 @@ from umdqn.errors import UmdqnError
 from umdqn.runs.config import Config
 from umdqn.runs.fields import MissingPart, from_dict
 from umdqn.runs.files import read_json, read_sealed
+from umdqn.runs.origins import remember_modules
 from umdqn.specs import EnvSpec
 
 FORMAT = "umdqn-run"
@@ -38,6 +39,7 @@ def read_manifest(path: Path) -> tuple[Config, EnvSpec, dict[str, Any]]:
     manifest = read_sealed(file)
     try:
         _check_manifest(manifest)
+        remember_modules(manifest)
         config = from_dict(Config, manifest["config"])
         return config, from_dict(EnvSpec, manifest["environment"]), manifest
     except MissingPart as error:
