@@ -52,10 +52,11 @@ def _add_calibrate(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> No
 def _add_watch(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     _add_run(parser)
     parser.add_argument(
-        "--out", required=True, type=Path, help="animation to write (.gif or .webp)"
+        "--out", required=True, type=Path, help="animation to write (.gif, .webp or .mp4)"
     )
     parser.add_argument("--seed", help="seed whose policy plays (default: the first)")
     parser.add_argument("--steps", default="1000", help="most steps (default 1000)")
+    parser.add_argument("--no-render", action="store_true", help="draw the laws alone")
 
 
 def _loaded(options: argparse.Namespace) -> Any:
@@ -100,7 +101,8 @@ def watch(options: argparse.Namespace) -> None:
     from umdqn.runs.values import read_number
 
     seed = None if options.seed is None else read_number("seed", int, options.seed)
-    steps = play(_loaded(options), options.out, seed, read_number("steps", int, options.steps))
+    most = read_number("steps", int, options.steps)
+    steps = play(_loaded(options), options.out, seed, most, not options.no_render)
     print(f"{options.out} ({steps} steps)")
 
 

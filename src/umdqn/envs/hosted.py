@@ -208,6 +208,8 @@ class GymnasiumEnvs(HostEnv):
         try:
             picture = guarded(self.spec.name, "render", self._envs[0].render)
         except EnvironmentFault as fault:
+            if isinstance(fault.__cause__, NotImplementedError):
+                return None
             if isinstance(fault.__cause__, gymnasium.error.DependencyNotInstalled):
                 raise UmdqnError(
                     f"pictures of {self.spec.name!r} need an extra: pip install 'umdqn[render]'"
