@@ -28,6 +28,7 @@ FLOW = (
     "runs",
     "sweeps",
     "analysis",
+    "export",
     "figures",
     "studies",
     "cli",

@@ -13,7 +13,8 @@ from umdqn.cli.tables import print_calibration, print_report
 from umdqn.errors import check
 
 
-def _add_run(parser: argparse.ArgumentParser) -> None:
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Add what names a run and a checkpoint."""
     parser.add_argument("directory", metavar="RUN", type=Path, help="run directory")
     parser.add_argument("--checkpoint", default="last", help="last (default), best or a step")
 
@@ -23,24 +24,24 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_evaluate(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
-    _add_run(parser)
+    add_run(parser)
     _add_json(parser)
     parser.add_argument("--episodes", default="100", help="episodes per seed (default 100)")
 
 
 def _add_accuracy(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
-    _add_run(parser)
+    add_run(parser)
     _add_json(parser)
 
 
 def _add_laws(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
-    _add_run(parser)
+    add_run(parser)
     parser.add_argument("--state", required=True, help="state, such as 2,6")
     parser.add_argument("--out", required=True, type=Path, help="picture to write")
 
 
 def _add_calibrate(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
-    _add_run(parser)
+    add_run(parser)
     _add_json(parser)
     parser.add_argument("--episodes", default="1000", help="episodes per seed (default 1000)")
     parser.add_argument("--out", type=Path, help="picture to write")
@@ -50,7 +51,7 @@ def _add_calibrate(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> No
 
 
 def _add_watch(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
-    _add_run(parser)
+    add_run(parser)
     parser.add_argument(
         "--out", required=True, type=Path, help="animation to write (.gif, .webp or .mp4)"
     )
@@ -59,7 +60,7 @@ def _add_watch(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     parser.add_argument("--no-render", action="store_true", help="draw the laws alone")
 
 
-def _loaded(options: argparse.Namespace) -> Any:
+def loaded(options: argparse.Namespace) -> Any:
     """Load the run that a command is about, at the checkpoint that it names."""
     named = options.checkpoint
     known = named in ("last", "best") or named.isdecimal()
@@ -77,21 +78,21 @@ def evaluate(options: argparse.Namespace) -> None:
     from umdqn.runs.values import read_number
 
     episodes = read_number("episodes", int, options.episodes)
-    print_report(evaluation_report(_loaded(options), episodes), options.json)
+    print_report(evaluation_report(loaded(options), episodes), options.json)
 
 
 def accuracy(options: argparse.Namespace) -> None:
     """Compare laws with the exact ones."""
     from umdqn.analysis.reports import accuracy_report
 
-    print_report(accuracy_report(_loaded(options)), options.json)
+    print_report(accuracy_report(loaded(options)), options.json)
 
 
 def laws(options: argparse.Namespace) -> None:
     """Draw laws."""
     from umdqn.figures.laws import draw_laws
 
-    draw_laws(_loaded(options), options.state, options.out)
+    draw_laws(loaded(options), options.state, options.out)
     print(options.out)
 
 
@@ -102,7 +103,7 @@ def watch(options: argparse.Namespace) -> None:
 
     seed = None if options.seed is None else read_number("seed", int, options.seed)
     most = read_number("steps", int, options.steps)
-    steps = play(_loaded(options), options.out, seed, most, not options.no_render)
+    steps = play(loaded(options), options.out, seed, most, not options.no_render)
     print(f"{options.out} ({steps} steps)")
 
 
@@ -111,7 +112,7 @@ def calibrate(options: argparse.Namespace) -> None:
     from umdqn.figures.calibration import draw_calibration
     from umdqn.runs.values import read_number
 
-    run = _loaded(options)
+    run = loaded(options)
     report = run.calibration(read_number("episodes", int, options.episodes))
     if options.out:
         title = f"{run.config.label} on {run.config.env}, {run.age}"
