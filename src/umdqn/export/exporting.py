@@ -49,11 +49,23 @@ def export(run: Run, out: Path, seed: int | None = None) -> list[Path]:
 
 
 def _model(run: Run, seed: int) -> bytes:
-    """Return the bytes of the file that holds operations and arrays."""
-    graphs, spec = Graphs(), run.spec
+    """Return the bytes of the file that holds the laws of a seed."""
+    about = {
+        "umdqn": __version__,
+        "env": run.config.env,
+        "agent": run.config.label,
+        "seed": seed,
+        "step": run.steps[seed],
+        "discount": run.config.discount,
+    }
+    return model_bytes(run.agent, run.learned[seed], about)
+
+
+def model_bytes(agent: Agent, learned: Learned, about: dict[str, Any]) -> bytes:
+    """Return operations and arrays of an agent's laws, in NumPy's format without pickles."""
+    graphs, spec = Graphs(), agent.spec
     seen = jax.ShapeDtypeStruct(spec.observation.shape, spec.observation.dtype)
     fractions = jax.ShapeDtypeStruct((_FRACTIONS,), "float32")
-    agent, learned = run.agent, run.learned[seed]
 
     def summary(observation: Shaped[Array, "..."]) -> tuple[Array, Array]:
         return _summary(agent, learned, observation)
@@ -61,15 +73,9 @@ def _model(run: Run, seed: int) -> bytes:
     def quantiles(observation: Shaped[Array, "..."], at: Array) -> Array:
         return agent.laws(learned, observation).settled().quantile(at)
 
-    info: dict[str, Any] = {
+    info: dict[str, Any] = about | {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "umdqn": __version__,
-        "env": run.config.env,
-        "agent": run.config.label,
-        "seed": seed,
-        "step": run.steps[seed],
-        "discount": run.config.discount,
         "actions": list(spec.action_names),
         "first_action": spec.first_action,
         "observation": to_dict(spec.observation) | {"packed": spec.observation.is_packed},
@@ -80,8 +86,8 @@ def _model(run: Run, seed: int) -> bytes:
         },
     }
     text = np.frombuffer(json.dumps(info).encode(), np.uint8)
-    file = io.BytesIO()
     named: dict[str, Any] = {"info": text, **graphs.arrays}
+    file = io.BytesIO()
     np.savez_compressed(file, **named)
     return file.getvalue()
 

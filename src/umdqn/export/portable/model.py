@@ -10,6 +10,7 @@ The file holds arrays and a list of operations as JSON. Nothing in it is execute
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
@@ -36,7 +37,7 @@ class Model:
         self._arrays = arrays
 
     @classmethod
-    def load(cls, path: str | Path) -> Model:
+    def load(cls, path: str | Path | io.IOBase) -> Model:
         """Read `model.npz`; raises `ValueError` if it is not an exported agent."""
         try:
             with np.load(path) as file:
@@ -61,7 +62,7 @@ class Model:
         """Return the greedy actions, by the environment's numbers."""
         return np.argmax(self.scores(observation), axis=-1) + self.info["first_action"]
 
-    def quantiles(self, observation: Any, fractions: Sequence[float] | float) -> np.ndarray:
+    def quantiles(self, observation: Any, fractions: Any) -> np.ndarray:
         """Return quantiles of the laws of all actions: `[actions, fractions]`."""
         wanted = np.asarray(fractions, np.float32)
         if wanted.ndim > 1 or not ((wanted > 0) & (wanted < 1)).all():
