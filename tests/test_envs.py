@@ -131,8 +131,8 @@ def test_listed_names_belong_to_one_family():
 
 def test_a_new_family_is_one_resolver(monkeypatch):
     class Ours(Resolver):
-        def resolve(self, name):
-            return find("grid-world") if name == "ours" else None
+        def resolve(self, name, setup):
+            return find("grid-world", setup) if name == "ours" else None
 
         def names(self):
             return ["ours"]

@@ -31,6 +31,7 @@ from umdqn.runs.configure import configure
 from umdqn.runs.fields import from_dict, override, to_dict
 from umdqn.runs.start import train_config
 from umdqn.specs import EnvSpec, Keywords, Observation
+from umdqn.sweeps.plan import Plan
 
 SMALL = {"steps": 60, "replay.warmup": 20, "evaluation.episodes": 2, "torso.widths": (8,)}
 
@@ -172,7 +173,7 @@ def test_pictures_beside_numbers_are_packed_and_unpacked_bit_for_bit():
         (LEAVES["state"], True, "observation must be a member of Discrete(4"),
         (LEAVES["bits"], np.full((2, 2), 2), "observation must be a member of MultiBinary"),
         (LEAVES["dials"], np.zeros((2, 2), int), "observation must be a member of MultiDiscrete"),
-        (spaces.Dict(LEAVES), {"box": 1}, "observation must be a dict with 'doubles'"),
+        (spaces.Dict(LEAVES), {"box": 1}, "observation must be a dict with 'bits'"),
         (
             spaces.Dict({"a": spaces.Tuple((LEAVES["state"], LEAVES["box"]))}),
             {"a": (0, np.zeros(4, np.float32))},
@@ -337,6 +338,9 @@ def test_arguments_reach_compiled_tables_and_sweeps_can_vary_one():
     # Without slipping, every action leads to one state.
     assert entry.compiled.mdp.probability.max(axis=-1).min() == 1
     assert environment(configure("FrozenLake-v1", "dqn")).compiled.mdp.probability.max() < 1
+    sizes = Plan(("FrozenLake-v1",), ("dqn",), axes={"env_kwargs.max_episode_steps": (7, 9)})
+    points = [job.point["env_kwargs.max_episode_steps"] for job in sizes.jobs()]
+    assert points == [7, 9]
     changed = override(config, {"env_kwargs.max_episode_steps": 7})
     assert changed.env_kwargs == Keywords.of({"is_slippery": False, "max_episode_steps": 7})
     assert environment(changed).spec.time_limit == 7

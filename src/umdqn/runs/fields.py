@@ -73,6 +73,8 @@ def leaves(config: Any, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
             yield from leaves(value, path + ".")
         elif not chosen:
             yield path, hint, value
+        if isinstance(value, Keywords):
+            yield from ((f"{path}.{key}", Any, each) for key, each in value.values.items())
 
 
 def override(config: T, overrides: Mapping[str, Any]) -> T:
