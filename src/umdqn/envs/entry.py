@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import copy
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -105,7 +106,9 @@ def hosted_entry(
     applied = tuple(map(setup.applied, make)) if isinstance(make, tuple) else setup.applied(make)
     env = _made(name, applied[0] if isinstance(applied, tuple) else applied, listing)
     if isinstance(env, VectorEnv):
-        close(name, env)
+        if not hasattr(env, "envs"):
+            # Processes of its own; members in this process are copied, and stay open for that.
+            close(name, env)
         return hosted_entry(name, members(name, env), Setup(wrappers=setup.wrappers))
     family = listing.family if listing else None
     # Other rewards may come, where the environment is not made as it is listed.
@@ -122,13 +125,27 @@ def members(name: str, env: VectorEnv) -> tuple[Callable[[], gymnasium.Env], ...
     Loops step members one by one, so that each of their episodes has a seed of its own, the last
     observation of an episode is seen, and runs resume.
     """
-    makers = getattr(env, "env_fns", None) if not isinstance(env, VectorWrapper) else None
+    bare = None if isinstance(env, VectorWrapper) else env
+    # The functions may have been given as an iterator, which is used up.
+    makers = tuple(getattr(bare, "env_fns", ()))
+    makers = makers or tuple(partial(copied, member) for member in getattr(bare, "envs", ()))
     if not makers:
         raise UmdqnError(
             f"environment {name!r} is a {type(env).__name__}, whose members cannot be made one by "
             "one: give a function that makes a single environment, and num_envs"
         )
-    return tuple(makers)
+    return makers
+
+
+def copied(env: gymnasium.Env) -> gymnasium.Env:
+    """Return a copy of an environment."""
+    try:
+        return copy.deepcopy(env)
+    except Exception as error:
+        raise UmdqnError(
+            f"{env} cannot be copied, and training needs copies of it: give a function that makes "
+            f"it instead ({error})"
+        ) from error
 
 
 def _made(name: str, make: Callable[..., Any], listing: Listing | None) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import gymnasium
 from gymnasium.vector import VectorEnv
 
-from umdqn.envs.entry import Entry, Resolver, hosted_entry, members
+from umdqn.envs.entry import Entry, Resolver, copied, hosted_entry, members
 from umdqn.envs.finite import FiniteMdp
 from umdqn.envs.setup import Setup
 from umdqn.envs.tabular import FiniteEnvironment, finite_entry
@@ -66,19 +65,9 @@ def _entry(name: str, found: Any, setup: Setup) -> Entry:
 
 def _maker(name: str, found: Any) -> Any:
     if isinstance(found, gymnasium.Env):
-        return partial(_copied, found)
+        return partial(copied, found)
     if isinstance(found, VectorEnv):
         return members(name, found)
     if not callable(found):
         raise UmdqnError(f"environment {name!r} is no environment and makes none")
     return found
-
-
-def _copied(env: gymnasium.Env) -> gymnasium.Env:
-    try:
-        return copy.deepcopy(env)
-    except Exception as error:
-        raise UmdqnError(
-            f"{env} cannot be copied, and training needs copies of it: give a function that makes "
-            f"it instead ({error})"
-        ) from error
