@@ -25,7 +25,7 @@ FRACTIONS = np.concatenate([[0.001, 0.05, 0.5], np.linspace(0.02, 0.98, 70), [0.
 def perturbed(learned, random):
     """Learned parameters are not as regular as fresh ones."""
     return jax.tree.map(
-        lambda x: x + 0.2 * random.standard_normal(x.shape).astype("float32") if x.ndim else x,
+        lambda x: x + 0.03 * random.standard_normal(x.shape).astype("float32") if x.ndim else x,
         learned,
     )
 

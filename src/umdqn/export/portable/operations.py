@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+# XLA adds cumulative sums in blocks of so many.
+_BLOCK = 16
+
 
 def _broadcast(p: Mapping[str, Any], x: np.ndarray) -> np.ndarray:
     shape = [1] * len(p["shape"])
@@ -110,6 +113,22 @@ def _along(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
     return apply
 
 
+def _summed(x: np.ndarray, axis: int) -> np.ndarray:
+    """Return cumulative sums, added in the order of XLA: rounding decides ties of quantiles."""
+    return np.moveaxis(_summed_rows(np.moveaxis(x, axis, 0)), 0, axis)
+
+
+def _summed_rows(x: np.ndarray) -> np.ndarray:
+    if len(x) <= _BLOCK:
+        return np.cumsum(x, axis=0, dtype=x.dtype)
+    blocks = -(-len(x) // _BLOCK)
+    padded = np.zeros((blocks * _BLOCK, *x.shape[1:]), x.dtype)
+    padded[: len(x)] = x
+    rows = np.cumsum(padded.reshape(blocks, _BLOCK, *x.shape[1:]), axis=1, dtype=x.dtype)
+    rows[1:] += _summed_rows(rows[:, -1].copy())[:-1, None]
+    return rows.reshape(padded.shape)[: len(x)]
+
+
 def _over_axes(function: Callable[..., Any]) -> Callable[..., np.ndarray]:
     return lambda p, x: function(x, axis=tuple(p["axes"]))
 
@@ -192,7 +211,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "cummax": _along(np.maximum.accumulate),
     "cummin": _along(np.minimum.accumulate),
     "cumprod": _along(np.cumprod),
-    "cumsum": _along(np.cumsum),
+    "cumsum": _along(_summed),
     "dot_general": _dot,
     "dynamic_slice": _dynamic_slice,
     "erf": _of_one(math.erf),
