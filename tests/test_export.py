@@ -21,6 +21,9 @@ from umdqn.specs import EnvSpec, Observation
 
 FRACTIONS = np.concatenate([[0.001, 0.05, 0.5], np.linspace(0.02, 0.98, 70), [0.999]])
 
+# A few roundings of numbers between 0 and 1 in single precision.
+_FINE = 1e-6
+
 
 def perturbed(learned, random):
     """Learned parameters are not as regular as fresh ones."""
@@ -43,12 +46,16 @@ def test_exported_laws_are_those_of_the_agent(name, domain):
 
     def views(observation):
         laws = agent.laws(learned, observation).settled()
-        return laws.mean, laws.quantile(jnp.asarray(FRACTIONS)), agent.greedy(learned, observation)
+        near = [laws.quantile(jnp.asarray(FRACTIONS + shift)) for shift in (0.0, -_FINE, _FINE)]
+        return laws.mean, near, agent.greedy(learned, observation)
 
-    means, quantiles, actions = jax.jit(jax.vmap(views))(seen)
+    means, (quantiles, below, above), actions = jax.jit(jax.vmap(views))(seen)
     unit = 1e-5 * max(1.0, float(np.abs(quantiles).max()))
     np.testing.assert_allclose(model.mean(seen), means, atol=unit)
-    np.testing.assert_allclose(model.quantiles(seen, FRACTIONS), quantiles, atol=unit)
+    # Where a quantile function is steep, the rounding of a fraction moves it further.
+    error = np.abs(model.quantiles(seen, FRACTIONS) - np.asarray(quantiles))
+    assert (error <= unit + np.abs(np.asarray(above) - np.asarray(below))).all()
+    assert np.median(error) < 1e-6 * max(1.0, float(np.abs(quantiles).max()))
     assert model.quantiles(seen[0], 0.5).shape == (agent.spec.num_actions,)
     np.testing.assert_array_equal(model.act(seen), actions)
 
