@@ -28,7 +28,7 @@ _FINE = 1e-6
 def perturbed(learned, random):
     """Learned parameters are not as regular as fresh ones."""
     return jax.tree.map(
-        lambda x: x + 0.03 * random.standard_normal(x.shape).astype("float32") if x.ndim else x,
+        lambda x: x + 0.01 * random.standard_normal(x.shape).astype("float32") if x.ndim else x,
         learned,
     )
 
@@ -55,7 +55,7 @@ def test_exported_laws_are_those_of_the_agent(name, domain):
     # Where a quantile function is steep, the rounding of a fraction moves it further.
     error = np.abs(model.quantiles(seen, FRACTIONS) - np.asarray(quantiles))
     assert (error <= unit + np.abs(np.asarray(above) - np.asarray(below))).all()
-    assert np.median(error) < 1e-6 * max(1.0, float(np.abs(quantiles).max()))
+    assert np.median(error) < unit / 2
     assert model.quantiles(seen[0], 0.5).shape == (agent.spec.num_actions,)
     np.testing.assert_array_equal(model.act(seen), actions)
 

@@ -270,8 +270,9 @@ def test_a_run_on_a_dict_learns_reads_dicts_and_resumes_bit_for_bit(tmp_path):
     np.testing.assert_array_equal(whole.law(seen).mean, whole.law(array).mean)
     assert whole.law([seen, seen]).mean.shape == (2, 2)
     statistics = whole.learned[0].params.torso.seen
-    # 20 updates from 64 observations each (two of four steps are updates), of two numbers.
-    assert float(statistics.total) == 20 * config.replay.batch_size
+    # Batches of all updates after the warm-up: (60 - 20) / 4 = 10.
+    assert config.update_every == 4
+    assert float(statistics.total) == 10 * config.replay.batch_size
     assert statistics.mean.shape == (2,)
     with pytest.raises(InvalidField, match="a structure with 'arm"):
         whole.law({"camera": seen["camera"]})
