@@ -50,7 +50,10 @@ def test_exported_laws_are_those_of_the_agent(name, domain):
         return laws.mean, near, agent.greedy(learned, observation)
 
     means, (quantiles, below, above), actions = jax.jit(jax.vmap(views))(seen)
-    unit = 1e-5 * max(1.0, float(np.abs(quantiles).max()))
+    # FQF proposes the fractions whose cosines, of up to 64 half waves, it embeds: that makes a
+    # rounding of a fraction some 200 times larger.
+    relative = 5e-5 if name == "fqf" else 1e-5
+    unit = relative * max(1.0, float(np.abs(quantiles).max()))
     np.testing.assert_allclose(model.mean(seen), means, atol=unit)
     # Where a quantile function is steep, the rounding of a fraction moves it further.
     error = np.abs(model.quantiles(seen, FRACTIONS) - np.asarray(quantiles))
