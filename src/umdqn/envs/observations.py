@@ -148,10 +148,12 @@ def _edges(space: spaces.Space) -> tuple[np.ndarray | None, np.ndarray | None]:
     low, high = space.low.astype(np.float64), space.high.astype(np.float64)
     if np.isneginf(low).all() and np.isposinf(high).all():
         return None, None
-    finite = np.isfinite(low) & np.isfinite(high)
-    largest = np.maximum(np.abs(low), np.abs(high))
-    slack = _ROUNDING * np.where(finite, largest, 1.0)
-    return low - slack, high + slack
+    # Around 0, relative to the width: most numbers come from others of about that size.
+    small = np.minimum(high - low, 1.0)
+    return (
+        low - _ROUNDING * np.where(low == 0, small, np.abs(low)),
+        high + _ROUNDING * np.where(high == 0, small, np.abs(high)),
+    )
 
 
 def _members(
