@@ -8,6 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[1] / "src" / "umdqn"
 FLOW = (
     "errors",
+    "extras",
     "specs",
     "layouts",
     "parts",
@@ -33,7 +34,7 @@ FLOW = (
     "studies",
     "cli",
 )
-SIDE = {"envs": {"errors", "specs", "layouts", "parts"}}
+SIDE = {"envs": {"errors", "extras", "specs", "layouts", "parts"}}
 TOP = {"__init__", "__main__"}
 FILES = sorted(ROOT.rglob("*.py"))
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 # Tables with at most this many names are listed in full when a name is unknown.
 _MOST_LISTED = 15
+# Of longer tables, the nearest names are listed: at most so many, if they are at least so similar,
+# and not much less similar than the nearest.
+_MOST_NEAR = 4
+_SIMILAR = 0.55
+_WORSE = 0.2
 # Longest part of a foreign exception's message that is worth repeating.
 _MOST_CHARACTERS = 400
 
@@ -34,8 +39,22 @@ class Notice(Warning):
 
 
 def notice(message: str) -> None:
-    """Warn the user; the command line prints the message as a line of its own."""
+    """Warn the user, in one line that does not quote our source."""
+    if warnings.formatwarning is not _formatted:
+        _usual.append(warnings.formatwarning)
+        warnings.formatwarning = _formatted
     warnings.warn(message, Notice, stacklevel=2)
+
+
+_usual: list[Callable[..., str]] = []
+"""How other warnings are formatted; the last one counts."""
+
+
+def _formatted(message: Any, category: type[Warning], *where: Any, **line: Any) -> str:
+    """Format notices as one line, and everything else as before."""
+    if issubclass(category, Notice):
+        return f"note: {message}\n"
+    return _usual[-1](message, category, *where, **line)
 
 
 def check(condition: bool, field: str, value: Any, allowed: str) -> None:
@@ -57,12 +76,40 @@ def one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> UmdqnError:
-    """Build the error for a name that is not in a table; suggests the nearest name that is."""
+def unknown(kind: str, name: str, known: Iterable[str], listed_by: str = "") -> UmdqnError:
+    """Build the error for a name that is not in a table; suggests the nearest names that are.
+
+    `listed_by` is the command that lists a long table.
+    """
     names = sorted(set(known))
-    by_lower = {known.lower(): known for known in names}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
-    parts = [f"did you mean {by_lower[close[0]]!r}?"] if close else []
-    if len(names) <= _MOST_LISTED or not close:
+    near = nearest(name, names)
+    parts = [f"did you mean {near[0]!r}?"] if near else []
+    if len(names) <= _MOST_LISTED:
         parts.append(f"known: {', '.join(names)}")
+    elif near[1:]:
+        parts.append(f"also near: {', '.join(near[1:])}")
+    elif not near:
+        parts.append(f"no name of {len(names)} is near it")
+        parts += [f"({listed_by} lists them)"] if listed_by else []
     return UmdqnError(f"unknown {kind} {name!r}: {' '.join(parts)}")
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """Return the names that are nearest to one that is unknown, the nearest first."""
+    likeness = {each: _likeness(name, each) for each in known}
+    best = max(likeness.values(), default=0.0)
+    near = [each for each in likeness if likeness[each] >= max(_SIMILAR, best - _WORSE)]
+    return sorted(near, key=lambda each: -likeness[each])[:_MOST_NEAR]
+
+
+def _likeness(asked: str, known: str) -> float:
+    """Return from 0 to 1 how alike two names are, as a whole or without what precedes a dot."""
+    pairs = [(_words(asked), _words(known))]
+    pairs += [(first.rpartition(".")[2], second.rpartition(".")[2]) for first, second in pairs]
+    whole, last = (difflib.SequenceMatcher(None, *pair).ratio() for pair in pairs)
+    # The same last words under another heading are a little less alike.
+    return max(whole, 0.95 * last)
+
+
+def _words(name: str) -> str:
+    return name.lower().replace("_", "-").replace("/", ".")

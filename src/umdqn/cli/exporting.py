@@ -6,23 +6,22 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from umdqn.cli.options import Command
+from umdqn.cli.options import Command, add_number
 from umdqn.cli.reading import add_run, loaded
+from umdqn.parts.ranges import Range
 
 
 def _add_export(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     add_run(parser)
     parser.add_argument("--out", required=True, type=Path, help="directory to write")
-    parser.add_argument("--seed", help="seed to export (default: the first)")
+    add_number(parser, "seed", "Seed to export.", Range(least=0), "the first")
 
 
 def export(options: argparse.Namespace) -> None:
     """Write an agent in a form that runs without JAX."""
     from umdqn.export.exporting import export as write
-    from umdqn.runs.values import read_number
 
-    seed = None if options.seed is None else read_number("seed", int, options.seed)
-    for path in write(loaded(options), options.out, seed):
+    for path in write(loaded(options), options.out, options.seed):
         print(path)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from umdqn.envs.observations import Reader, Unexpected
 from umdqn.errors import UmdqnError, notice, one_line
+from umdqn.extras import missing
 from umdqn.specs import EnvSpec
 
 Maker = Callable[..., gymnasium.Env] | tuple[Callable[..., gymnasium.Env], ...]
@@ -211,9 +212,7 @@ class GymnasiumEnvs(HostEnv):
             if isinstance(fault.__cause__, NotImplementedError):
                 return None
             if isinstance(fault.__cause__, gymnasium.error.DependencyNotInstalled):
-                raise UmdqnError(
-                    f"pictures of {self.spec.name!r} need an extra: pip install 'umdqn[render]'"
-                ) from fault
+                raise missing(f"rendering {self.spec.name!r}", "render") from fault
             raise
         return picture if isinstance(picture, np.ndarray) and picture.ndim == 3 else None
 

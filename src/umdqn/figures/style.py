@@ -13,9 +13,9 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from umdqn.errors import UmdqnError
+from umdqn.laws import showing
 
-# Okabe and Ito's palette, readable by colour-blind people.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COLOURS = showing.COLOURS
 
 RETURN = "return (sum of discounted rewards)"
 """Label of an axis of returns."""

@@ -15,6 +15,7 @@ from umdqn.networks import dense
 from umdqn.networks.convolutions import Layer, picture_shape, receptive_field
 from umdqn.networks.fronts import Front, front
 from umdqn.networks.torso import Embedding, Torso
+from umdqn.parts.ranges import Widths
 from umdqn.specs import Key, Observation
 
 
@@ -34,12 +35,8 @@ class Network(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class _Dense(Torso, abc.ABC):
-    widths: tuple[int, ...] = (128, 128)
+    widths: Widths = (128, 128)
     """Widths of the dense layers; the last one, which is linear, is the embedding's size."""
-
-    def __post_init__(self) -> None:
-        good = len(self.widths) > 0 and min(self.widths) > 0
-        check(good, "widths", self.widths, "widths of at least 1")
 
     def build(self, observation: Observation, key: Key) -> Embedding:
         dense_key = jax.random.split(key, 1)[0]

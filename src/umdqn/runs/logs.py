@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from umdqn.errors import UmdqnError, one_line, unknown
+from umdqn.extras import missing
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.config import Config
 from umdqn.runs.fields import to_dict
@@ -90,7 +91,7 @@ class WeightsAndBiases(Callback):
 
     def on_end(self, status: str) -> None:
         if self._run is not None:
-            self._run.finish(exit_code=0 if status == "finished" else 1)
+            self._run.finish(exit_code=0 if status in ("finished", "stopped") else 1)
 
 
 def _identity(run: Path) -> str:
@@ -121,4 +122,4 @@ def _needed(module: str, extra: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError:
-        raise UmdqnError(f"log {extra} needs an extra: pip install 'umdqn[{extra}]'") from None
+        raise missing(f"log {extra}", extra) from None

@@ -136,7 +136,8 @@ def learn_law(
     seeds: int | None = None,
     explore: float = EXPLORE,
     out: str | Path | None = None,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Callback | Sequence[Callback] = (),
+    progress: bool | None = None,
     **overrides: Any,
 ) -> PolicyLaw:
     """Learn the law of the return of a policy that stays as it is.
@@ -151,7 +152,7 @@ def learn_law(
     given = {"steps": steps, "seeds": seeds}
     overrides |= {name: value for name, value in given.items() if value is not None}
     config = configure_law(policy, env, agent, preset, explore, overrides)
-    run = train_config(config, Path(out) if out is not None else None, callbacks)
+    run = train_config(config, Path(out) if out is not None else None, callbacks, progress)
     return PolicyLaw(run)
 
 

@@ -23,6 +23,7 @@ from umdqn.loops.acting import greedy_program
 from umdqn.loops.compilation import kept_programs
 from umdqn.loops.evaluation import Returns
 from umdqn.runs.build import build_agent, evaluate, forecast
+from umdqn.runs.curves import as_frame, plot_curve
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import read_sealed, write_sealed
 from umdqn.runs.policy import Policy, batched
@@ -105,6 +106,29 @@ class Run:
         return self.config.all_seeds
 
     @property
+    def status(self) -> str:
+        """How training ended: finished, stopped, interrupted or failed; or running."""
+        return self.manifest["status"]
+
+    @property
+    def evaluations(self) -> list[dict[str, Any]]:
+        """The lines of `metrics.jsonl`, one for each evaluation and seed."""
+        return self.directory.read_metrics()
+
+    @property
+    def records(self) -> Any:
+        """The same as `evaluations`, as a pandas data frame."""
+        return as_frame(self.evaluations)
+
+    def plot(self, axes: Any = None, value: str = "return_mean") -> Any:
+        """Draw a learning curve on Matplotlib's axes, which are returned.
+
+        It is the mean over seeds with their range; `value` is a column of `records`.
+        """
+        label = f"{self.config.label} on {self.config.env}"
+        return plot_curve(self.evaluations, value, label, axes)
+
+    @property
     def age(self) -> str:
         """How long the agents were trained, for titles."""
         first, last = min(self.steps.values()), self.step
@@ -120,12 +144,27 @@ class Run:
         For one observation the laws have the leading axis `[actions]`: `run.law([2, 6])[0]` is the
         law of action 0. For a batch of observations it is `[batch, actions]`.
         """
-        batch, single = batched(observation, self.spec.observation)
+        return self.laws(observation, seed)
+
+    def laws(self, observations: Any, seed: int | None = None, batch_size: int = 256) -> Law:
+        """Return the laws of all actions, as `law`, for any number of observations.
+
+        Networks see at most `batch_size` observations at a time.
+        """
+        check_count("batch_size", batch_size)
+        batch, single = batched(observations, self.spec.observation)
         learned = self.learned[self._known(seed)]
         program = _laws_program(self.agent, not single)
-        return program(learned, batch[0] if single else batch)
-
-    laws = law
+        if single or len(batch) <= batch_size:
+            return program(learned, batch[0] if single else batch)
+        # Every piece has the same size, so that one program serves all.
+        missing = -len(batch) % batch_size
+        padded = np.concatenate([batch, np.repeat(batch[-1:], missing, axis=0)])
+        pieces = [
+            program(learned, padded[start : start + batch_size])
+            for start in range(0, len(padded), batch_size)
+        ]
+        return jax.tree.map(lambda *parts: jnp.concatenate(parts)[: len(batch)], *pieces)
 
     def followed(self, observation: Any, seed: int | None = None) -> Law:
         """Return the law of following the policy from an observation, or from each of a batch."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from umdqn.runs.callbacks import Callback, Callbacks
 from umdqn.runs.config import Config
 from umdqn.runs.configure import configure
 from umdqn.runs.directory import RunDirectory, versions
+from umdqn.runs.display import display_of
 from umdqn.runs.fields import check_saved, override
 from umdqn.runs.interrupts import deferred_interrupt
 from umdqn.runs.run import Run, load
@@ -31,32 +33,50 @@ def train(
     steps: int | None = None,
     seeds: int | None = None,
     out: str | Path | None = None,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Callback | Sequence[Callback] = (),
+    progress: bool | None = None,
     **overrides: Any,
 ) -> Run:
     """Train an agent on an environment and return the run.
 
     The environment is a name, a Gymnasium environment, or a function that makes one. Every field of
     the configuration is a keyword: `replay={"capacity": 5000}`, `metric=MyMetric()`, or by its
-    dotted name, `**{"metric.kappa": 0.02}`. Callbacks are told of chunks, evaluations and
-    checkpoints.
+    dotted name, `**{"metric.kappa": 0.02}`; names that other libraries use work, too
+    (`gamma=0.99`). Callbacks are told of chunks, evaluations and checkpoints, and can stop the run.
+    Progress is shown in terminals and notebooks; `progress=False` hides it, and True prints lines
+    anywhere else.
     """
     # Before anything starts JAX, which then keeps the devices that it has found.
     use_all_cores()
     given = {"steps": steps, "seeds": seeds}
     overrides |= {name: value for name, value in given.items() if value is not None}
     config = configure(named(env), agent, preset, overrides)
-    return train_config(config, Path(out) if out is not None else None, callbacks)
+    return train_config(config, Path(out) if out is not None else None, callbacks, progress)
 
 
 def train_config(
     config: Config,
     out: Path | None = None,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Callback | Sequence[Callback] = (),
+    progress: bool | None = False,
 ) -> Run:
     """Train a configuration in a new run directory."""
     use_all_cores()
-    check(isinstance(callbacks, Sequence), "callbacks", callbacks, "a list of umdqn.Callback")
+    with _told(config, callbacks, progress) as callback:
+        return _train_new(config, out, callback)
+
+
+@contextmanager
+def _told(
+    config: Config, callbacks: Callback | Sequence[Callback], progress: bool | None
+) -> Iterator[Callbacks]:
+    """Yield who is told of a training: its display, where there is one, and the user's own."""
+    display = display_of(config, progress)
+    with nullcontext() if display is None else display:
+        yield Callbacks.of(callbacks, *([] if display is None else [display]))
+
+
+def _train_new(config: Config, out: Path | None, callback: Callbacks) -> Run:
     check_saved(config)
     # Before the directory is made: a configuration that cannot be built leaves nothing behind.
     agent = build_agent(config)
@@ -67,7 +87,6 @@ def train_config(
             f"{warmup:,} random steps (replay.warmup) come before the first update, "
             f"so that {config.steps:,} steps learn nothing"
         )
-    callback = Callbacks(callbacks)
     directory = RunDirectory.claim(config, out)
     with directory.locked():
         directory.begin(config)
@@ -77,9 +96,13 @@ def train_config(
 def resume(
     path: str | Path,
     steps: int | None = None,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Callback | Sequence[Callback] = (),
+    progress: bool | None = None,
 ) -> Run:
-    """Resume a run that was killed or interrupted, or extend a finished one to more steps."""
+    """Resume a run that was killed, interrupted or stopped, or extend a finished one.
+
+    Progress is shown as by `train`.
+    """
     use_all_cores()
     directory = RunDirectory(Path(path))
     config, spec, manifest = directory.read_manifest()
@@ -87,8 +110,7 @@ def resume(
     before = config.steps
     if steps is not None:
         config = override(config, {"steps": steps})
-    callback = Callbacks(callbacks)
-    with directory.locked():
+    with directory.locked(), _told(config, callbacks, progress) as callback:
         reached = (directory.checkpoints.steps() or [0])[-1]
         check(config.steps >= reached, "steps", config.steps, f"at least {reached}, done")
         if manifest["status"] == "finished" and config.steps == reached:
@@ -136,14 +158,14 @@ def train_once(config: Config, path: Path, callbacks: Sequence[Callback] = ()) -
             f"{path} holds a run with another configuration (steps, seeds or version): "
             "give another --out, or move it away"
         )
-    return load(path) if manifest["status"] == "finished" else resume(path, callbacks=callbacks)
+    return load(path) if manifest["status"] == "finished" else resume(path, None, callbacks, False)
 
 
 def _train(
     config: Config,
     agent: Agent,
     directory: RunDirectory,
-    callback: Callback,
+    callback: Callbacks,
     resumes: bool = False,
 ) -> Run:
     with deferred_interrupt() as interrupted:
@@ -151,7 +173,7 @@ def _train(
             trainer = Trainer(config, agent, directory, callback)
             if resumes:
                 trainer.restore()
-            trainer.run(interrupted)
+            status = trainer.run(interrupted)
         except Interrupted:
             callback.on_end("interrupted")
             raise
@@ -161,5 +183,5 @@ def _train(
             raise
         finally:
             return_freed_memory()
-    callback.on_end("finished")
+    callback.on_end(status)
     return Run(directory, agent=agent)

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from umdqn.errors import UmdqnError, check, check_count, unknown
+from umdqn.parts.ranges import ranges
 from umdqn.runs.build import build_agent, is_compiled
-from umdqn.runs.config import MOST_SEEDS, Config
+from umdqn.runs.config import Config
 from umdqn.runs.configure import configure
-from umdqn.runs.fields import flattened, from_dict, leaves, override, to_dict
+from umdqn.runs.fields import from_dict, leaves, named_fields, override, to_dict
 from umdqn.runs.values import read_number
 from umdqn.specs import Domain
 
@@ -40,7 +41,7 @@ class Sweep:
     """Fields with the same value in all trainings."""
 
     def __post_init__(self) -> None:
-        check_count("seeds", self.seeds, most=MOST_SEEDS)
+        ranges(Config)["seeds"].check("seeds", self.seeds)
         if self.seeds_per_run is not None:
             check_count("seeds_per_run", self.seeds_per_run)
         for name, values in self._all_axes().items():
@@ -233,7 +234,7 @@ def sweep_of(data: Mapping[str, Any]) -> Sweep:
     for name in ("axes", "fields"):
         table = given.get(name, {})
         check(isinstance(table, Mapping), name, table, "a table of fields")
-        given[name] = flattened(table)
+        given[name] = named_fields(table)
     for name, values in given["axes"].items():
         check(isinstance(values, list), f"axes.{name}", values, "a list of values")
     return Sweep(**given)

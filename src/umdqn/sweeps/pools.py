@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
 from umdqn.errors import UmdqnError, check, one_line
+from umdqn.extras import missing
 from umdqn.loops.machine import available_cores
 from umdqn.sweeps.work import Outcome, work
 
@@ -223,7 +224,7 @@ def _ray() -> Any:
         import ray
         import ray.exceptions
     except ImportError:
-        raise UmdqnError("--ray needs an extra: pip install 'umdqn[ray]'") from None
+        raise missing("--ray", "ray") from None
     return ray
 
 
