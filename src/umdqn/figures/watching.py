@@ -19,6 +19,7 @@ from umdqn.agents.agent import Agent
 from umdqn.agents.state import Learned
 from umdqn.envs.hosted import HostEnv
 from umdqn.errors import UmdqnError, check_count, notice
+from umdqn.extras import missing
 from umdqn.figures.style import COLOURS, RETURN, panels, whole_picture
 from umdqn.loops.compilation import kept_programs
 from umdqn.loops.host_episodes import play_hosted
@@ -163,7 +164,7 @@ def _writer(suffix: str) -> AbstractMovieWriter:
     try:
         import imageio_ffmpeg
     except ImportError:
-        raise UmdqnError("animations as .mp4 need an extra: pip install 'umdqn[video]'") from None
+        raise missing("an animation as .mp4", "video") from None
     matplotlib.rcParams["animation.ffmpeg_path"] = imageio_ffmpeg.get_ffmpeg_exe()
     # What players read everywhere: even sides, and colours at half the resolution.
     even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p"]

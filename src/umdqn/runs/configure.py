@@ -38,14 +38,12 @@ def configure(
         check(isinstance(value, str), name, value, "a name")
     if env in ALGORITHMS:
         raise UmdqnError(f"{env!r} is an agent: name the environment first, then the agent")
-    if agent not in ALGORITHMS:
-        raise unknown("agent", agent, ALGORITHMS)
-    if preset not in PRESETS:
-        raise unknown("preset", preset, PRESETS)
+    for kind, name, table in (("agent", agent, ALGORITHMS), ("preset", preset, PRESETS)):
+        if name not in table:
+            raise unknown(kind, name, table)
     given = named_fields(overrides or {})
     algorithm, entry = ALGORITHMS[agent], find(env, _setup(given))
-    if entry.copies > 1:
-        given.setdefault("num_envs", entry.copies)
+    given = _copies(entry) | given
     scopes = _scopes(preset, entry.spec)
     parts = _parts(algorithm, scopes, given, (entry.spec.name, agent))
     config = Config(
@@ -64,6 +62,11 @@ def configure(
     config = override(config, fields | rest)
     check_loop(config)
     return config
+
+
+def _copies(entry: Entry) -> Fields:
+    """Return the number of copies that a vector environment has."""
+    return {"num_envs": entry.copies} if entry.copies > 1 else {}
 
 
 def _setup(given: dict[str, Any]) -> Setup:
