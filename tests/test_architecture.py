@@ -7,6 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "umdqn"
 FLOW = (
+    "text",
     "errors",
     "extras",
     "specs",
@@ -34,7 +35,7 @@ FLOW = (
     "studies",
     "cli",
 )
-SIDE = {"envs": {"errors", "extras", "specs", "layouts", "parts"}}
+SIDE = {"envs": {"text", "errors", "extras", "specs", "layouts", "parts"}}
 TOP = {"__init__", "__main__"}
 FILES = sorted(ROOT.rglob("*.py"))
 

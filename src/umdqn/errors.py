@@ -5,7 +5,10 @@ from __future__ import annotations
 import difflib
 import warnings
 from collections.abc import Callable, Iterable
+from numbers import Integral
 from typing import Any
+
+from umdqn.text import shortened, visible
 
 # Tables with at most this many names are listed in full when a name is unknown.
 _MOST_LISTED = 15
@@ -16,10 +19,15 @@ _SIMILAR = 0.55
 _WORSE = 0.2
 # Longest part of a foreign exception's message that is worth repeating.
 _MOST_CHARACTERS = 400
+# Longest value that is worth showing whole.
+_MOST_OF_VALUE = 200
 
 
 class UmdqnError(Exception):
     """A user's mistake, or a failure of their environment; the message is one line."""
+
+    def __init__(self, message: str = ""):
+        super().__init__(visible(message))
 
 
 class InvalidField(UmdqnError):
@@ -27,7 +35,7 @@ class InvalidField(UmdqnError):
 
     def __init__(self, field: str, value: Any, allowed: str):
         self.field, self.value, self.allowed = field, value, allowed
-        super().__init__(f"{field} = {value!r} is not allowed: {allowed}")
+        super().__init__(f"{field} = {shown(value)} is not allowed: {allowed}")
 
     def under(self, prefix: str) -> InvalidField:
         """Return the same error with the field's dotted name extended by its owner."""
@@ -43,7 +51,7 @@ def notice(message: str) -> None:
     if warnings.formatwarning is not _formatted:
         _usual.append(warnings.formatwarning)
         warnings.formatwarning = _formatted
-    warnings.warn(message, Notice, stacklevel=2)
+    warnings.warn(visible(message), Notice, stacklevel=2)
 
 
 _usual: list[Callable[..., str]] = []
@@ -63,17 +71,37 @@ def check(condition: bool, field: str, value: Any, allowed: str) -> None:
         raise InvalidField(field, value, allowed)
 
 
-def check_count(field: str, value: int, least: int = 1, most: int | None = None) -> None:
+def check_count(field: str, value: Any, least: int = 1, most: int | None = None) -> None:
     """Raise `InvalidField` unless `least <= value <= most`; `most` defaults to 2^31 - 1."""
     bound = "below 2^31" if most is None else f"at most {most:,}"
-    inside = least <= value < 2**31 and (most is None or value <= most)
-    check(inside, field, value, f"at least {least} and {bound}")
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    inside = whole and least <= value < 2**31 and (most is None or value <= most)
+    kind = "" if whole else "a whole number, "
+    check(inside, field, value, f"{kind}at least {least} and {bound}")
+
+
+def shown(value: Any) -> str:
+    """Return the `repr` of a value, shortened if it is long."""
+    try:
+        return shortened(repr(value), _MOST_OF_VALUE)
+    except ValueError:
+        # Python refuses to write out integers of thousands of digits.
+        return f"a {type(value).__name__} that is too large to show"
 
 
 def one_line(error: BaseException) -> str:
     """Format an exception as a short text without line breaks."""
-    text = " ".join(str(error).split())[:_MOST_CHARACTERS]
+    text = visible(" ".join(str(error).split())[:_MOST_CHARACTERS])
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def out_of_memory(error: BaseException) -> UmdqnError:
+    """Build the error for memory that ran out; NumPy and XLA say for what, Python does not."""
+    why = visible(" ".join(str(error).split())[:_MOST_CHARACTERS])
+    return UmdqnError(
+        f"out of memory{f': {why}' if why else ''}; a smaller replay.capacity, fewer seeds or a "
+        "smaller network take less"
+    )
 
 
 def unknown(kind: str, name: str, known: Iterable[str], listed_by: str = "") -> UmdqnError:

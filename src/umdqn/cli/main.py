@@ -9,8 +9,10 @@ from collections.abc import Sequence
 
 from umdqn import __version__
 from umdqn.cli import completion, exporting, listing, many, reading, training
+from umdqn.cli.output import lasting_output
 from umdqn.cli.parser import Parser, unknown_option
-from umdqn.errors import Notice, UmdqnError, one_line, unknown
+from umdqn.errors import Notice, UmdqnError, out_of_memory, unknown
+from umdqn.text import visible
 
 _INTERRUPTED = 130
 _MODULES = (training, reading, exporting, many, listing, completion)
@@ -28,13 +30,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
-        print(f"umdqn: {error or 'out of memory'}", file=sys.stderr)
+        known = out_of_memory(error) if isinstance(error, MemoryError) else visible(str(error))
+        print(f"umdqn: {known}", file=sys.stderr)
         return 1
     except RuntimeError as error:
         # XLA's way to report that memory ran out.
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
-        print(f"umdqn: out of memory: {one_line(error)}", file=sys.stderr)
+        print(f"umdqn: {out_of_memory(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("umdqn: interrupted", file=sys.stderr)
@@ -65,7 +68,8 @@ def _run(tokens: list[str]) -> int:
         parser.print_help()
         return 0
     _print_notices()
-    options.run(options)
+    with lasting_output():
+        options.run(options)
     return 0
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from umdqn.cli.options import Command, add_fields, add_number, given_fields
+from umdqn.cli.options import Command, add_fields, add_number, add_trust, given_fields
 from umdqn.cli.tables import print_table
 from umdqn.errors import UmdqnError, check, notice, unknown
 from umdqn.extras import require
@@ -53,6 +53,7 @@ def _add_sweep(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     add_number(parser, "seeds_per_run", "Seeds that one process trains.", Range(least=1), whole)
     parser.add_argument("--out", required=True, type=Path, help="directory; what is there is kept")
     _add_workers(parser)
+    add_trust(parser)
     add_fields(parser, tokens, ("env", "agent", "preset", "seeds"))
 
 
@@ -61,6 +62,7 @@ def _add_compare(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None
         "paths", nargs="+", type=Path, metavar="PATH", help="sweeps, runs, or results.csv of sweeps"
     )
     parser.add_argument("--out", required=True, type=Path, help="directory for the report")
+    add_trust(parser)
     for axis in ("env", "agent"):
         parser.add_argument(
             f"--{axis}", nargs="+", default=[], metavar=axis.upper(), help="only these"
@@ -128,10 +130,12 @@ def sweep(options: argparse.Namespace) -> None:
     """Train many runs."""
     from umdqn.analysis.comparison import summary_table
     from umdqn.cli.display import SweepDisplay
-    from umdqn.sweeps.driver import run_sweep
+    from umdqn.sweeps.driver import run_sweep, trust_sweep
     from umdqn.sweeps.results import collect, write_results
     from umdqn.sweeps.work import failure
 
+    if options.trust:
+        trust_sweep(options.out)
     pool, jobs = _pool(options), _jobs(options)
     with SweepDisplay() as display:
         outcomes = run_sweep(jobs, options.out, pool, display.show)
@@ -183,8 +187,11 @@ def _sweep_of(options: argparse.Namespace) -> Any:
 def compare(options: argparse.Namespace) -> None:
     """Compare the algorithms of sweeps and runs."""
     from umdqn.studies.sections import write_comparison
+    from umdqn.sweeps.driver import trust_sweep
     from umdqn.sweeps.results import collect_all, unfinished
 
+    for path in options.paths if options.trust else ():
+        trust_sweep(path)
     records = collect_all(options.paths)
     if not records:
         raise UmdqnError(f"{options.paths[0]} holds no evaluations of finished runs")

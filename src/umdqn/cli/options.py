@@ -102,6 +102,15 @@ def add_fields(
             _add_part(parser, field, _members(field.name, tokens))
 
 
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    """Add the option that allows runs from elsewhere to import what they name."""
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="let runs from elsewhere import the code that they name (see SECURITY.md)",
+    )
+
+
 def _members(kind: str, tokens: Sequence[str]) -> dict[str, PartHelp]:
     """Describe all parts of a kind, and one that the command line names as `module:Class`."""
     table = KINDS[kind]

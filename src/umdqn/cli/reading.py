@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from umdqn.cli.options import Command, add_number
+from umdqn.cli.options import Command, add_number, add_trust
 from umdqn.cli.tables import print_calibration, print_report
 from umdqn.errors import check
 from umdqn.parts.ranges import Range
@@ -20,6 +20,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checkpoint", default="last", help="last, best or a step that is kept (default last)"
     )
+    add_trust(parser)
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +73,8 @@ def loaded(options: argparse.Namespace) -> Any:
     from umdqn.runs.run import load
 
     keep_compiled_programs()
-    return load(options.directory, int(named) if named.isdecimal() else named)
+    checkpoint = int(named) if named.isdecimal() else named
+    return load(options.directory, checkpoint, options.trust)
 
 
 def evaluate(options: argparse.Namespace) -> None:

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from umdqn.cli.options import Command, add_fields, add_number, given_fields
+from umdqn.cli.options import Command, add_fields, add_number, add_trust, given_fields
 from umdqn.cli.tables import print_table
-from umdqn.errors import UmdqnError
+from umdqn.errors import UmdqnError, check
 from umdqn.parts.ranges import Range
 from umdqn.runs.presets import PRESETS
 
@@ -59,6 +59,7 @@ def _add_train(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     parser.add_argument(
         "--json", action="store_true", help="with --show-config: print one JSON object"
     )
+    add_trust(parser)
     add_fields(parser, tokens, ("env", "agent", "preset", "policy"))
 
 
@@ -81,6 +82,7 @@ def train(options: argparse.Namespace) -> None:
         raise UmdqnError("--json goes with --show-config")
     if options.resume is not None:
         return _resume(options, overrides)
+    check(not options.trust, "trust", True, "with --resume only: what you name yourself is trusted")
     env, agent, preset = options.env or "grid-world", options.agent or "umdqn-c", options.preset
     logs = loggers(options.log)
     config = configure(env, agent, preset or "tuned", overrides)
@@ -105,6 +107,7 @@ def _resume(options: argparse.Namespace, overrides: dict[str, Any]) -> None:
     from umdqn.runs.fields import override
     from umdqn.runs.logs import loggers
     from umdqn.runs.start import resume
+    from umdqn.runs.trust import trust_run
 
     steps = overrides.pop("steps", None)
     given = [name for name in ("env", "agent", "preset", "out") if getattr(options, name)]
@@ -114,6 +117,8 @@ def _resume(options: argparse.Namespace, overrides: dict[str, Any]) -> None:
             f"--resume continues a run as it is: only --steps may change, not {changed[0]!r}"
         )
     logs = loggers(options.log)
+    if options.trust:
+        trust_run(options.resume)
     config, *_ = RunDirectory(options.resume).read_manifest()
     config = config if steps is None else override(config, {"steps": steps})
     if options.show_config:
@@ -148,15 +153,19 @@ def _add_law_of(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     add_number(parser, "episodes", compared, Range(least=2), 1000)
     parser.add_argument("--out", type=Path, help="run directory (default: a new one under runs/)")
     parser.add_argument("--json", action="store_true", help="print one JSON object only")
+    add_trust(parser)
     add_fields(parser, tokens, ("env", "agent", "preset", "policy"))
 
 
 def law_of(options: argparse.Namespace) -> None:
     """Learn the law of a policy, and compare it with realised returns."""
+    from umdqn.runs.following import trust_policy
     from umdqn.runs.policy_law import PolicyLaw, configure_law
     from umdqn.runs.start import train_config
 
     policy, preset, fields = options.policy, options.preset or "tuned", given_fields(options)
+    if options.trust:
+        trust_policy(policy)
     config = configure_law(policy, options.env, options.agent, preset, options.explore, fields)
     _choose_cores(config)
     result = PolicyLaw(train_config(config, options.out, progress=True))

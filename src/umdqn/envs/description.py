@@ -8,11 +8,9 @@ import gymnasium
 from gymnasium import spaces
 
 from umdqn.envs.observations import observation_of
-from umdqn.errors import UmdqnError, check
-from umdqn.specs import Domain, EnvSpec, Observation
+from umdqn.errors import InvalidField, UmdqnError
+from umdqn.specs import Domain, EnvSpec, Observation, check_actions
 
-# Every action has a name and laws of its own.
-_MOST_ACTIONS = 10_000
 _PICTURES = ("minatar", "atari")
 
 
@@ -30,9 +28,12 @@ def spec_of(
             f"environment {name!r}: action_space must be Discrete (all agents here choose one of "
             f"several actions), not {actions}"
         )
-    observation = observation_of(env.observation_space, name)
     count = int(actions.n)
-    check(count <= _MOST_ACTIONS, "actions", count, f"at most {_MOST_ACTIONS:,}, of {name!r}")
+    check_actions(f"environment {name!r}: action_space.n", count)
+    try:
+        observation = observation_of(env.observation_space, name)
+    except InvalidField as error:
+        raise error.under(f"environment {name!r}: observation") from None
     names = tuple(action_names)
     limit = env.spec.max_episode_steps if env.spec is not None else _limit(env)
     return EnvSpec(

@@ -12,6 +12,7 @@ import gymnasium
 import numpy as np
 
 from umdqn.envs.observations import Reader, Unexpected
+from umdqn.envs.positions import History, Position
 from umdqn.errors import UmdqnError, notice, one_line
 from umdqn.extras import missing
 from umdqn.specs import EnvSpec
@@ -36,16 +37,6 @@ class Stepped(NamedTuple):
     """Observation to act on next; the first one of a new episode where one ended."""
 
 
-class Position(NamedTuple):
-    """Seeds and actions that lead copies back to where they are, if they are deterministic."""
-
-    seed: int
-    episodes: tuple[int, ...]
-    """Number of each copy's current episode."""
-    actions: tuple[tuple[int, ...], ...]
-    """Actions of each copy in its current episode."""
-
-
 class HostEnv(abc.ABC):
     """Copies of an environment, each of which starts a new episode when one ends.
 
@@ -56,7 +47,7 @@ class HostEnv(abc.ABC):
         self.spec, self.copies = spec, copies
         self._seed = 0
         self._episodes = [0] * copies
-        self._actions: list[list[int]] = [[] for _ in range(copies)]
+        self._history = History(copies)
 
     @abc.abstractmethod
     def _begin(self, copy: int, seed: int) -> np.ndarray:
@@ -74,7 +65,7 @@ class HostEnv(abc.ABC):
     def restart(self, copy: int) -> np.ndarray:
         """Start the next episode of one copy and return its first observation."""
         self._episodes[copy] += 1
-        self._actions[copy].clear()
+        self._history.begin(copy)
         return self._begin(copy, self._episode_seed(copy))
 
     def _episode_seed(self, copy: int) -> int:
@@ -87,7 +78,7 @@ class HostEnv(abc.ABC):
         chosen = dict(enumerate(actions.tolist()))
         answers = self._advance(chosen)
         for copy, action in chosen.items():
-            self._actions[copy].append(action)
+            self._history.add(copy, action)
         seen, rewards, terminated, truncated = zip(
             *(answers[copy] for copy in range(self.copies)), strict=True
         )
@@ -100,16 +91,20 @@ class HostEnv(abc.ABC):
 
     def position(self) -> Position:
         """Return the position of the copies, for `go_to`."""
-        return Position(
-            self._seed, tuple(self._episodes), tuple(tuple(done) for done in self._actions)
-        )
+        return Position(self._seed, tuple(self._episodes), self._history.actions)
 
     def go_to(self, position: Position) -> np.ndarray:
-        """Return to a position by repeating the actions of the current episodes."""
+        """Return to a position by repeating the actions of the current episodes.
+
+        Where they are not known, the next episode begins.
+        """
         self._seed, self._episodes = position.seed, list(position.episodes)
-        self._actions = [list(done) for done in position.actions]
+        self._history.restore(position.actions)
         observations = []
         for copy, done in enumerate(position.actions):
+            if done is None:
+                observations.append(self.restart(copy))
+                continue
             observation = self._begin(copy, self._episode_seed(copy))
             for action in done:
                 observation, _, terminated, truncated = self._advance({copy: action})[copy]

@@ -4,48 +4,48 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from umdqn.errors import UmdqnError, notice, one_line, unknown
 
-# Files of modules that runs were made with, by name.
+# Files that modules begin with where runs were made, by the outermost package.
 _places: dict[str, Path] = {}
 
 
-def module_file(path: str) -> str | None:
-    """Return the file of the module in `module:attribute`; None unless it is imported."""
-    file = getattr(sys.modules.get(path.partition(":")[0]), "__file__", None)
-    return str(Path(file).resolve()) if isinstance(file, str) else None
-
-
-def remember_place(module: str, file: str) -> None:
-    """Note where a module was when a run was made, for when it is imported; imports nothing."""
-    _places[module] = Path(file)
+def remember_places(files: Any) -> None:
+    """Note where the modules of `module:attribute` names were, as `file_of` said; imports none."""
+    for path, file in files.items() if isinstance(files, Mapping) else ():
+        if isinstance(file, str):
+            _places[path.partition(":")[0].partition(".")[0]] = Path(file)
 
 
 def _make_findable(module: str, what: str) -> None:
-    """Let a module be found where a run found it, unless it is found anyway; tell the user."""
-    place, root = _places.get(module), module.partition(".")[0]
-    if place is None or root in sys.modules:
+    """Let a module be found where a run found it, if it is not found otherwise; tell the user."""
+    root = module.partition(".")[0]
+    place = _places.get(root)
+    if place is None or root in sys.modules or file_of(root) is not None or not place.exists():
         return
-    home = place.parents[module.count(".") + (place.name == "__init__.py")]
-    # Looks for the outermost package only: looking further would import it.
-    found = importlib.util.find_spec(root)
-    if found is None and place.is_file():
-        sys.path.append(str(home))
-        notice(f"{what} is imported from {place}, where it was when the run was made")
-    elif found is not None and found.origin and not Path(found.origin).is_relative_to(home):
-        notice(f"{what} is imported from {found.origin}: when the run was made, it was {place}")
+    home = place.parent.parent if place.name == "__init__.py" else place.parent
+    sys.path.append(str(home))
+    notice(f"{what} is imported from {place}, where it was when the run was made")
+
+
+_allowed: set[str] = set()
+"""Names that this process has imported, or that its user allowed to be imported."""
 
 
 def load_attribute(path: str, what: str | None = None) -> Any:
-    """Import `module:attribute`; the working directory counts as a place to look for modules."""
+    """Import `module:attribute`; the working directory is the last place to look for modules.
+
+    Names that come from files are checked before they get here: see `runs/trust.py`.
+    """
     what = what or repr(path)
     module_name, _, attribute = path.partition(":")
-    if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
+    _search_working_directory()
     _make_findable(module_name, what)
     try:
         module = importlib.import_module(module_name)
@@ -54,4 +54,37 @@ def load_attribute(path: str, what: str | None = None) -> Any:
     if not hasattr(module, attribute):
         names = [name for name in vars(module) if not name.startswith("_")]
         raise unknown(f"attribute of {module_name}", attribute, names)
+    allow([path])
     return getattr(module, attribute)
+
+
+def allow(paths: Iterable[str]) -> None:
+    """Remember names whose import the user wants, to the end of this process."""
+    _allowed.update(paths)
+
+
+def is_allowed(path: str) -> bool:
+    """Return whether a name has been imported in this process, or allowed."""
+    return path in _allowed
+
+
+def file_of(path: str) -> str | None:
+    """Return the file that importing `module:attribute` begins with; imports nothing.
+
+    For a module in a package it is that of the outermost package. None if there is no such module,
+    or if it is built into Python.
+    """
+    _search_working_directory()
+    try:
+        # Looking for a module inside of a package would import the package.
+        found = importlib.util.find_spec(path.partition(":")[0].partition(".")[0])
+    except (ImportError, ValueError):
+        return None
+    places = [] if found is None else [found.origin, *(found.submodule_search_locations or ())]
+    known = [os.path.realpath(place) for place in places if place and os.path.exists(place)]
+    return known[0] if known else None
+
+
+def _search_working_directory() -> None:
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))

@@ -14,7 +14,8 @@ from umdqn.extras import missing
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.config import Config
 from umdqn.runs.fields import to_dict
-from umdqn.runs.files import read_json, write_json
+from umdqn.runs.files import check_folder, write_json
+from umdqn.runs.schemas import WandbId, read_unsealed
 
 
 def _scalars(record: dict[str, Any]) -> dict[str, float]:
@@ -34,6 +35,7 @@ class TensorBoard(Callback):
         self._writers: dict[int, Any] = {}
 
     def on_start(self, path: Path, config: Config, step: int) -> None:
+        check_folder(path / "tensorboard")
         for seed in config.all_seeds:
             # A resumed run logs again what came after its checkpoint.
             self._writers[seed] = self._module.SummaryWriter(
@@ -65,6 +67,7 @@ class WeightsAndBiases(Callback):
         self._run: Any = None
 
     def on_start(self, path: Path, config: Config, step: int) -> None:
+        check_folder(path / "wandb")
         try:
             self._run = self._module.init(
                 project="umdqn",
@@ -99,11 +102,7 @@ def _identity(run: Path) -> str:
     path = run / "wandb.json"
     if not path.exists():
         write_json(path, {"id": secrets.token_hex(8)})
-    found = read_json(path)
-    known = isinstance(found, dict) and isinstance(found.get("id"), str)
-    if not known:
-        raise UmdqnError(f"{path} is corrupt: it has no id")
-    return found["id"]
+    return read_unsealed(path, WandbId)["id"]
 
 
 LOGS: dict[str, type[Callback]] = {"tensorboard": TensorBoard, "wandb": WeightsAndBiases}

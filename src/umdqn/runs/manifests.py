@@ -3,29 +3,61 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from umdqn import __version__
-from umdqn.errors import UmdqnError
+from umdqn.errors import UmdqnError, one_line
+from umdqn.parts.imports import remember_places
 from umdqn.runs.config import Config
 from umdqn.runs.fields import MissingPart, from_dict
-from umdqn.runs.files import read_json, read_sealed
-from umdqn.runs.origins import remember_modules
+from umdqn.runs.files import read_json
+from umdqn.runs.schemas import Manifest, read_checked
+from umdqn.runs.trust import Untrusted, check_trust
 from umdqn.specs import EnvSpec
 
 FORMAT = "umdqn-run"
 FORMAT_VERSION = 3
 _OLD_FORMATS = (1, 2)
+# What reading a configuration raises if its data is nonsense.
+_NO_CONFIG = (KeyError, TypeError, AttributeError, ValueError, OverflowError, UmdqnError)
 
 
 def read_manifest(path: Path) -> tuple[Config, EnvSpec, dict[str, Any]]:
-    """Return the configuration, the environment's specification, and the whole manifest."""
+    """Return the configuration, the environment's specification, and the whole manifest.
+
+    Raises `Untrusted` if the run comes from elsewhere and names code that would be imported.
+    """
+    file, manifest = path / "manifest.json", _sealed(path)
+    try:
+        check_trust(path, [manifest["config"]], manifest)
+        remember_places(manifest.get("imports"))
+        config = from_dict(Config, manifest["config"])
+        return config, from_dict(EnvSpec, manifest["environment"]), manifest
+    except Untrusted:
+        raise
+    except MissingPart as error:
+        raise UmdqnError(
+            f"{path} has a part that is not here: {error}; register it first, or run "
+            "where its module can be imported"
+        ) from error
+    except _NO_CONFIG as error:
+        why = _why(error)
+        known = manifest["versions"].get("umdqn", __version__)
+        if known != __version__:
+            raise UmdqnError(
+                f"{path} was written by umdqn {known}, not {__version__}: {why}"
+            ) from error
+        raise UmdqnError(f"{file} is corrupt: {why}") from error
+
+
+def _sealed(path: Path) -> dict[str, Any]:
+    """Return the manifest of a run of this version, as JSON data."""
     file = path / "manifest.json"
     if not path.is_dir():
         raise UmdqnError(f"{path} is not a run directory: there is no such directory")
     if not file.is_file():
         raise UmdqnError(f"{path} is not a run directory: it has no manifest.json")
-    manifest = read_json(file)
+    manifest: Any = read_json(file)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise UmdqnError(f"{file} is not the manifest of a umdqn run")
     found = manifest.get("format_version")
@@ -36,40 +68,16 @@ def read_manifest(path: Path) -> tuple[Config, EnvSpec, dict[str, Any]]:
         )
     if found != FORMAT_VERSION:
         raise UmdqnError(f"{path} has format version {found!r}; this umdqn reads {FORMAT_VERSION}")
-    manifest = read_sealed(file)
+    return cast(dict[str, Any], read_checked(file, Manifest))
+
+
+def config_of(data: dict[str, Any], path: Path) -> Config:
+    """Return the configuration that a file other than a manifest holds."""
     try:
-        _check_manifest(manifest)
-        remember_modules(manifest)
-        config = from_dict(Config, manifest["config"])
-        return config, from_dict(EnvSpec, manifest["environment"]), manifest
-    except MissingPart as error:
-        raise UmdqnError(
-            f"{path} has a part that is not here: {error}; register it first, or run "
-            "where its module can be imported"
-        ) from error
-    except (KeyError, TypeError, AttributeError, ValueError, UmdqnError) as error:
-        writer = manifest.get("versions")
-        known = writer.get("umdqn") if isinstance(writer, dict) else None
-        if isinstance(known, str) and known != __version__:
-            raise UmdqnError(
-                f"{path} was written by umdqn {known}, not {__version__}: {error}"
-            ) from error
-        raise UmdqnError(f"{file} is corrupt: {error}") from error
+        return from_dict(Config, data)
+    except _NO_CONFIG as error:
+        raise UmdqnError(f"{path} is corrupt: {_why(error)}") from error
 
 
-def _check_manifest(manifest: dict[str, Any]) -> None:
-    """Raise if a manifest lacks a field that others rely on."""
-    needed: dict[str, type | tuple[type, ...]] = {
-        "status": str,
-        "step": int,
-        "seconds": (int, float),
-        "versions": dict,
-        "config": dict,
-        "environment": dict,
-    }
-    for name, kind in needed.items():
-        if not isinstance(manifest.get(name), kind):
-            raise UmdqnError(f"{name} is {manifest.get(name)!r}")
-    mark = manifest.get("metrics")
-    if mark is not None and list(map(type, mark)) != [int, str]:
-        raise UmdqnError(f"metrics is {mark!r}")
+def _why(error: Exception) -> str:
+    return str(error) if isinstance(error, UmdqnError) else one_line(error)

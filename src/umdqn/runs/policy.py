@@ -26,7 +26,7 @@ def batched(observation: Any, seen: Observation) -> tuple[np.ndarray, bool]:
     structured = encode(seen, observation)
     try:
         found = np.asarray(observation, seen.dtype) if structured is None else structured
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         shape = f"numbers of shape {seen.shape}, or a batch of such"
         raise InvalidField("observation", observation, shape) from error
     single = found.shape == seen.shape

@@ -19,7 +19,7 @@ from umdqn.runs.build import environment
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.config import Config
 from umdqn.runs.configure import configure
-from umdqn.runs.following import check_explore, policy_name
+from umdqn.runs.following import check_explore, policy_name, trust_policy
 from umdqn.runs.run import Run, load
 from umdqn.runs.start import train_config
 
@@ -138,6 +138,7 @@ def learn_law(
     out: str | Path | None = None,
     callbacks: Callback | Sequence[Callback] = (),
     progress: bool | None = None,
+    trust: bool = False,
     **overrides: Any,
 ) -> PolicyLaw:
     """Learn the law of the return of a policy that stays as it is.
@@ -146,9 +147,12 @@ def learn_law(
     `predict`, a run or its directory, or an array of actions by state of a finite MDP. It sees what
     the environment gives: the number of the state where the space of observations is `Discrete`.
     Other actions are taken with probability `explore`, so that their laws are learned, too.
-    Everything else is as in `umdqn.train`.
+    `trust` allows such a run to import the code that it names, if you did not make it on this
+    machine. Everything else is as in `umdqn.train`.
     """
     use_all_cores()
+    if trust:
+        trust_policy(policy)
     given = {"steps": steps, "seeds": seeds}
     overrides |= {name: value for name, value in given.items() if value is not None}
     config = configure_law(policy, env, agent, preset, explore, overrides)
@@ -156,6 +160,6 @@ def learn_law(
     return PolicyLaw(run)
 
 
-def load_law(path: str | Path) -> PolicyLaw:
-    """Load what `learn_law` has learned in a directory."""
-    return PolicyLaw(load(path))
+def load_law(path: str | Path, trust: bool = False) -> PolicyLaw:
+    """Load what `learn_law` has learned in a directory; `trust` is as in `umdqn.load`."""
+    return PolicyLaw(load(path, trust=trust))

@@ -25,8 +25,10 @@ from umdqn.loops.evaluation import Returns
 from umdqn.runs.build import build_agent, evaluate, forecast
 from umdqn.runs.curves import as_frame, plot_curve
 from umdqn.runs.directory import RunDirectory
-from umdqn.runs.files import read_sealed, write_sealed
+from umdqn.runs.files import write_sealed
 from umdqn.runs.policy import Policy, batched
+from umdqn.runs.schemas import read_calibration
+from umdqn.runs.trust import trust_run
 
 Checkpoint = int | Literal["last", "best"]
 """Which checkpoint of a run: the one of a step, the last, or each seed's best."""
@@ -69,7 +71,7 @@ class Run:
         likes = dict.fromkeys(self.config.all_seeds, like)
         checkpoints, kept = directory.checkpoints, directory.checkpoints.steps()
         if checkpoint == "last":
-            self.step, states = checkpoints.newest(likes)
+            self.step, states = checkpoints.newest(likes, self.manifest["step"])
             self.steps = dict.fromkeys(likes, self.step)
         else:
             if checkpoint == "best":
@@ -238,10 +240,9 @@ class Run:
         if not self._calibration_path.exists():
             return None
         try:
-            data = read_sealed(self._calibration_path)
-            same = data["steps"] == self._steps_by_name
-            return Trust(**data["trust"]) if same else None
-        except (UmdqnError, KeyError, TypeError) as error:
+            steps, trust = read_calibration(self._calibration_path)
+            return trust if steps == self._steps_by_name else None
+        except UmdqnError as error:
             notice(f"ignoring a saved calibration: {error}")
             return None
 
@@ -265,9 +266,12 @@ class Run:
         return {str(seed): step for seed, step in self.steps.items()}
 
 
-def load(path: str | Path, checkpoint: Checkpoint = "last") -> Run:
+def load(path: str | Path, checkpoint: Checkpoint = "last", trust: bool = False) -> Run:
     """Load the run in a directory at a checkpoint: the last, the one of a step, or the best.
 
     The best is chosen for each seed by its evaluations during training: the largest mean return.
+    `trust` allows a run that you did not make on this machine to import the code that it names.
     """
+    if trust:
+        trust_run(Path(path))
     return Run(RunDirectory(Path(path)), checkpoint)

@@ -10,9 +10,9 @@ from typing import Any
 
 from umdqn.agents.agent import Agent
 from umdqn.envs.catalogue import named
-from umdqn.errors import UmdqnError, check, notice
+from umdqn.errors import UmdqnError, check, notice, one_line
 from umdqn.loops.machine import return_freed_memory, use_all_cores
-from umdqn.runs.build import build_agent, environment
+from umdqn.runs.build import build_agent, check_memory, environment
 from umdqn.runs.callbacks import Callback, Callbacks
 from umdqn.runs.config import Config
 from umdqn.runs.configure import configure
@@ -22,6 +22,7 @@ from umdqn.runs.fields import check_saved, override
 from umdqn.runs.interrupts import deferred_interrupt
 from umdqn.runs.run import Run, load
 from umdqn.runs.trainer import Interrupted, Trainer
+from umdqn.runs.trust import trust_run
 from umdqn.specs import EnvSpec
 
 
@@ -81,6 +82,7 @@ def _train_new(config: Config, out: Path | None, callback: Callbacks) -> Run:
     # Before the directory is made: a configuration that cannot be built leaves nothing behind.
     agent = build_agent(config)
     agent.check()
+    check_memory(config, agent)
     warmup = config.replay.warmup
     if config.steps <= warmup:
         notice(
@@ -98,12 +100,16 @@ def resume(
     steps: int | None = None,
     callbacks: Callback | Sequence[Callback] = (),
     progress: bool | None = None,
+    trust: bool = False,
 ) -> Run:
     """Resume a run that was killed, interrupted or stopped, or extend a finished one.
 
-    Progress is shown as by `train`.
+    Progress is shown as by `train`. `trust` allows a run that you did not make on this machine to
+    import the code that it names.
     """
     use_all_cores()
+    if trust:
+        trust_run(Path(path))
     directory = RunDirectory(Path(path))
     config, spec, manifest = directory.read_manifest()
     _check_same(directory.path, config, spec, manifest["versions"])
@@ -121,7 +127,9 @@ def resume(
                 f"the learning rate falls over {config.steps:,} steps now, instead of {before:,}: "
                 "it continues at what it would be in a run of that length"
             )
-        return _train(config, build_agent(config), directory, callback, resumes=True)
+        agent = build_agent(config)
+        check_memory(config, agent)
+        return _train(config, agent, directory, callback, resumes=True)
 
 
 def _check_same(path: Path, config: Config, spec: EnvSpec, before: dict[str, str]) -> None:
@@ -178,7 +186,7 @@ def _train(
             callback.on_end("interrupted")
             raise
         except BaseException as error:
-            directory.fail(str(error) or type(error).__name__)
+            directory.fail(str(error) if isinstance(error, UmdqnError) else one_line(error))
             callback.on_end("failed")
             raise
         finally:

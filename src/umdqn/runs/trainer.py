@@ -104,15 +104,12 @@ class Trainer:
             return
         records = self.directory.records
         self.step, (restored, trainer) = checkpoints.newest_whole(
-            likes, lambda saved: records.check(_mark(saved))
+            likes, manifest["step"], lambda saved: records.check(_mark(saved))
         )
         self._begun -= manifest.get("seconds", 0.0)
         self.training.restore(list(restored.values()), str(checkpoints.agent_path(self.step)))
         self.score = trainer["score"]
-        self._losses = {
-            int(seed): Progress(*(np.asarray(number, kind) for number, kind in values))
-            for seed, values in trainer["losses"].items()
-        }
+        self._losses = {int(seed): _saved(values) for seed, values in trainer["losses"].items()}
         records.cut(_mark(trainer))
         checkpoints.forget_after(self.step)
         checkpoints.clean(self.config.checkpoint_keep)
@@ -235,6 +232,16 @@ class Trainer:
 def _mark(trainer: dict[str, Any]) -> Mark:
     """Return how much of the metrics had been written when a checkpoint was saved."""
     return Mark(trainer["metrics_bytes"], trainer.get("metrics_sha256"))
+
+
+def _saved(values: list[Any]) -> Progress:
+    """Return the sums since the last evaluation that a checkpoint holds."""
+    try:
+        return Progress(*(np.asarray(number, kind) for number, kind in values))
+    except (OverflowError, ValueError) as error:
+        raise UmdqnError(
+            f"the checkpoint is corrupt: its losses are out of range: {error}"
+        ) from None
 
 
 def _merge(first: Progress, second: Progress) -> Progress:

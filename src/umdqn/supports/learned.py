@@ -40,9 +40,11 @@ class _LearnedPlacer(Placer):
         return Support(mean, self.reach * std, Moments(mean, std))
 
     def rescaled(self, before: Unit, after: Unit) -> Placer:
-        """Keeps the means; standard deviations change with the unit."""
-        ratio = before.scale / after.scale
-        shift = (before.centre - after.centre) / after.scale
+        """Keeps the means, once units are informed; standard deviations change with the unit."""
+        # What was learned in a unit that means nothing may be far beyond any return.
+        known = before.informed
+        ratio = jnp.where(known, before.scale / after.scale, 0.0)
+        shift = jnp.where(known, (before.centre - after.centre) / after.scale, 0.0)
         location = self.location.changed(
             self.location.weight * ratio, self.location.bias * ratio + shift
         )
