@@ -232,7 +232,7 @@ def test_too_many_actions_are_refused_before_they_get_names():
             self.action_space = spaces.Discrete(2**40)
 
     with pytest.raises(
-        UmdqnError, match="action_space.n = 1099511627776 is not allowed: at least 1 and at most"
+        UmdqnError, match=r"action_space\.n = 1099511627776 is not allowed: at least 1 and at most"
     ):
         find(named(Endless))
 
