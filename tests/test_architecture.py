@@ -11,6 +11,7 @@ FLOW = (
     "errors",
     "extras",
     "specs",
+    "layouts",
     "parts",
     "numerics",
     "networks",
@@ -29,11 +30,12 @@ FLOW = (
     "runs",
     "sweeps",
     "analysis",
+    "export",
     "figures",
     "studies",
     "cli",
 )
-SIDE = {"envs": {"text", "errors", "extras", "specs", "parts"}}
+SIDE = {"envs": {"text", "errors", "extras", "specs", "layouts", "parts"}}
 TOP = {"__init__", "__main__"}
 FILES = sorted(ROOT.rglob("*.py"))
 

@@ -13,9 +13,10 @@ import umdqn
 from umdqn.cli.main import main
 from umdqn.envs.catalogue import CATALOGUE, RESOLVERS, RETIRED, find, named
 from umdqn.envs.classic_control import Acrobot, CartPole
+from umdqn.envs.description import spec_of
 from umdqn.envs.entry import Resolver
 from umdqn.envs.grid_world import GridWorld
-from umdqn.envs.hosted import GymnasiumEnvs, spec_of
+from umdqn.envs.hosted import GymnasiumEnvs
 from umdqn.errors import Notice, UmdqnError
 
 CLASSIC = ("CartPole-v0", "CartPole-v1", "Acrobot-v1", "MountainCar-v0")
@@ -131,8 +132,8 @@ def test_listed_names_belong_to_one_family():
 
 def test_a_new_family_is_one_resolver(monkeypatch):
     class Ours(Resolver):
-        def resolve(self, name):
-            return find("grid-world") if name == "ours" else None
+        def resolve(self, name, setup):
+            return find("grid-world", setup) if name == "ours" else None
 
         def names(self):
             return ["ours"]

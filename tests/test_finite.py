@@ -18,9 +18,10 @@ from umdqn.analysis.reports import accuracy_report
 from umdqn.cli.main import main
 from umdqn.envs import inventory, random_walk
 from umdqn.envs.catalogue import find, named
+from umdqn.envs.description import spec_of
 from umdqn.envs.finite import FiniteMdp
 from umdqn.envs.grid_world import GridWorld, grid_world_mdp
-from umdqn.envs.hosted import EnvironmentFault, GymnasiumEnvs, spec_of
+from umdqn.envs.hosted import EnvironmentFault, GymnasiumEnvs
 from umdqn.envs.tabular import FiniteEnvironment, limited
 from umdqn.envs.toy_text import ACTIONS
 from umdqn.errors import Notice, UmdqnError

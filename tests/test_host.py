@@ -12,7 +12,8 @@ import umdqn
 from umdqn.calibration.forecasts import Judged
 from umdqn.calibration.hosted import collect
 from umdqn.envs.catalogue import find, named
-from umdqn.envs.hosted import EnvironmentFault, GymnasiumEnvs, spec_of
+from umdqn.envs.description import spec_of
+from umdqn.envs.hosted import EnvironmentFault, GymnasiumEnvs
 from umdqn.errors import Notice, UmdqnError
 from umdqn.loops.evaluation import evaluate_hosted
 from umdqn.loops.host import HostLoop
@@ -88,6 +89,11 @@ FAULTS = {
     "list": (changed(0, [0.0, 1.0]), "not list [0.0, 1.0]"),
     "reward": (changed(1, np.inf), "reward must be a finite number, not float inf"),
     "text": (changed(1, "much"), "reward must be a finite number, not str 'much'"),
+    "number in text": (changed(1, "1.5"), "reward must be a finite number, not str '1.5'"),
+    "outside": (
+        changed(0, np.array([0, -11], np.float32)),
+        "observation[1] must be from -10 to 1e+06",
+    ),
     "flag": (changed(2, "yes"), "terminated must be True or False, not str 'yes'"),
     "raises": (raising, f"raised ValueError: the motor is broken ({__file__}:"),
     "short": (lambda answer: answer[:4], "step() must be observation, reward"),
@@ -117,17 +123,17 @@ class Continuous(Counting):
         self.action_space = spaces.Box(-1.0, 1.0, (1,))
 
 
-class Dictionary(Counting):
+class Sentences(Counting):
     def __init__(self):
         super().__init__()
-        self.observation_space = spaces.Dict({"a": self.observation_space})
+        self.observation_space = spaces.Text(10)
 
 
 @pytest.mark.parametrize(
     ("env", "message"),
     [
         (Continuous, "action_space must be Discrete"),
-        (Dictionary, "observation_space must be a Box"),
+        (Sentences, "observation_space must be a Box"),
         ("LunarLander-v33", "did you mean 'LunarLander-v3'?"),
         ("ALE/Pnog", "did you mean 'Pong'?"),
         ("MinAtar/Breakot", "did you mean 'Breakout'?"),

@@ -152,7 +152,7 @@ def test_help_lists_registered_parts(capsys: pytest.CaptureFixture[str]) -> None
         assert f"{name} " in shown
         assert (part.__doc__ or "") in shown
         assert f"--{kind}.{field} " in shown
-    assert "Steps from one exploring action to the next. (round- robin, default 4)" in shown
+    assert "Steps from one exploring action to the next. (round- robin: default 4)" in shown
 
 
 def test_the_command_line_takes_module_and_class(tmp_path: Path) -> None:
@@ -246,13 +246,13 @@ for options in (
     {"agent": ["dqn"]},
     {"preset": None},
     {"evaluation": 3},
-    {"callbacks": umdqn.Callback()},
+    {"callbacks": 3},
     {"torso": "given"},
     {"steps": 10**400},
     {"steps": {}},
-    {"replay": Uniform(capacity=100.5)},
-    {"target": Periodic(1.5)},
-    {"optimiser": Adam(schedule="linear")},
+    {"replay": lambda: Uniform(capacity=100.5)},
+    {"target": lambda: Periodic(1.5)},
+    {"optimiser": lambda: Adam(schedule="linear")},
     {"target": "faulty_parts:Breaks"},
     {"target": "faulty_parts:Named"},
     {"target": "faulty_parts:Listed"},
@@ -261,7 +261,8 @@ for options in (
     {"target": "exits:A"},
 ):
     try:
-        umdqn.train("grid-world", **options)
+        made = {k: v() if type(v) is type(lambda: 0) else v for k, v in options.items()}
+        umdqn.train("grid-world", **made)
     except umdqn.UmdqnError as error:
         print(error)
 """
@@ -279,13 +280,13 @@ def test_mistakes_in_python_get_one_line(tmp_path: Path) -> None:
         "preset = None is not allowed: a name",
     ]
     assert lines[3].startswith("evaluation = 3 is not allowed: it has fields of its own: evalua")
-    assert lines[4].endswith("is not allowed: a list of umdqn.Callback")
+    assert lines[4] == "callbacks = 3 is not allowed: a umdqn.Callback, or a list of them"
     assert lines[5].startswith("torso is missing: pass it in Python")
-    assert lines[6].endswith("is not allowed: must be a whole number")
+    assert lines[6].endswith("is not allowed: must be a whole number of a size below 1e308")
     assert lines[7:] == [
         "steps = {} is not allowed: must be a whole number",
-        "replay.capacity = 100.5 is not allowed: must be a whole number",
-        "target.every = 1.5 is not allowed: must be a whole number",
+        "capacity = 100.5 is not allowed: a whole number, at least 1",
+        "every = 1.5 is not allowed: a whole number, at least 1",
         "optimiser.schedule = 'linear' is not allowed: one of constant, cosine",
         "target 'Breaks' cannot be made: RuntimeError: out of order",
         "target 'Named' cannot be used: no field may be called 'name'",

@@ -281,8 +281,8 @@ def test_what_cannot_be_read_is_not_given_up(run, finished, monkeypatch):
 def test_what_a_run_began_with_is_compared(run):
     manifest = run.path / "manifest.json"
     sound = read_sealed(manifest)
-    write_sealed(manifest, sound | {"environment": sound["environment"] | {"num_actions": 5}})
-    with pytest.raises(UmdqnError, match="num_actions of environment 'grid-world' is 4, and was 5"):
+    write_sealed(manifest, sound | {"environment": sound["environment"] | {"time_limit": 5}})
+    with pytest.raises(UmdqnError, match="time_limit of environment 'grid-world' is 20, and was 5"):
         resume(run.path, steps=1_200)
     write_sealed(manifest, sound | {"versions": sound["versions"] | {"jax": "0.1"}})
     with pytest.warns(Notice, match=r"other versions, not bit for bit: jax 0\.1 -> "):

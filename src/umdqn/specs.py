@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -45,6 +47,27 @@ class Domain:
 
 
 @dataclasses.dataclass(frozen=True)
+class Keywords:
+    """Keyword arguments that are plain data; equal and hashable by value."""
+
+    text: str = "{}"
+    """Them as JSON with sorted keys."""
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Keywords:
+        """Return keyword arguments; raises `TypeError` or `ValueError` unless they are JSON."""
+        return cls(json.dumps(dict(values), sort_keys=True, allow_nan=False))
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The arguments by name."""
+        return json.loads(self.text)
+
+    def __str__(self) -> str:
+        return " ".join(f"{name}={json.dumps(value)}" for name, value in self.values.items())
+
+
+@dataclasses.dataclass(frozen=True)
 class Observation:
     """Shape, type and bounds of an observation."""
 
@@ -56,6 +79,8 @@ class Observation:
     """Upper bound of each entry, or one bound for all."""
     stack: int = 1
     """Frames that an image stacks on its first axis; replay memories keep each frame once."""
+    slots: tuple[Slot, ...] = ()
+    """What the array is made of, where the environment gives something other than one array."""
 
     def __post_init__(self) -> None:
         for length in self.shape:
@@ -74,8 +99,13 @@ class Observation:
         check(
             whole, "stack", self.stack, f"1, or the first axis of a picture of shape {self.shape}"
         )
+        sizes = [slot.bytes if self.is_packed else slot.size for slot in self.slots]
+        same = not sizes or self.shape == (sum(sizes),)
+        check(same, "slots", sizes, f"pieces that fill an array of shape {self.shape}")
 
     def __str__(self) -> str:
+        if self.slots:
+            return " and ".join(f"{slot.name or 'state'} ({slot.seen})" for slot in self.slots)
         kind = "numbers" if len(self.shape) == 1 else self.dtype
         return f"{' x '.join(map(str, self.shape))} {kind}"
 
@@ -83,6 +113,58 @@ class Observation:
     def is_picture(self) -> bool:
         """Whether observations are images (three axes)."""
         return len(self.shape) == 3
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether the array holds the bytes of its slots: where pictures are among them."""
+        return any(slot.seen.is_picture for slot in self.slots)
+
+
+@dataclasses.dataclass(frozen=True)
+class Slot:
+    """A piece of an observation: where the environment gives it, and what agents see of it."""
+
+    path: tuple[str, ...]
+    """Steps that lead to it: `.key` in a Dict, `[0]` in a Tuple."""
+    seen: Observation
+    """Numbers as they are; choices as one-hot vectors."""
+    shape: tuple[int, ...] = ()
+    """Shape that the environment gives."""
+    counts: tuple[int, ...] = ()
+    """How many values each entry can have, where entries are choices."""
+    start: tuple[int, ...] = ()
+    """Smallest value of each choice."""
+
+    def __post_init__(self) -> None:
+        steps = all(step[:1] == "." or _is_index(step) for step in self.path)
+        check(steps, "path", self.path, "steps such as .key and [0]")
+        check(not self.seen.slots, "seen", self.seen, "one array")
+        entries = math.prod(self.shape)
+        size = sum(self.counts) if self.counts else entries
+        check(self.size == size, "seen", self.seen.shape, f"{size} entries")
+        check(min(self.counts, default=1) > 0, "counts", self.counts, "at least 1 each")
+        for name in ("counts", "start"):
+            found = getattr(self, name)
+            check(len(found) in (0, entries), name, found, f"{entries} numbers, or none")
+
+    @property
+    def size(self) -> int:
+        """How many entries agents see."""
+        return math.prod(self.seen.shape)
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes they take."""
+        return self.size * np.dtype(self.seen.dtype).itemsize
+
+    @property
+    def name(self) -> str:
+        """The path as users write it."""
+        return "".join(self.path).removeprefix(".")
+
+
+def _is_index(step: str) -> bool:
+    return step[:1] == "[" and step[-1:] == "]" and step[1:-1].isdecimal()
 
 
 def _is_numeric(dtype: Any) -> bool:

@@ -12,17 +12,18 @@ import optax
 from jaxtyping import Array, Float, Int, PyTree, Shaped
 
 from umdqn.agents.fixed import FixedPolicy
-from umdqn.agents.network import Network
+from umdqn.agents.network import Network, features_of
 from umdqn.agents.state import AgentState, Learned, Outcome
 from umdqn.decisions import DECISIONS
 from umdqn.decisions.decision import Decision
-from umdqn.errors import UmdqnError, one_line
+from umdqn.errors import UmdqnError
 from umdqn.exploration import EXPLORATIONS
 from umdqn.exploration.exploration import Exploration, Moment
 from umdqn.laws.bellman import bellman
 from umdqn.laws.law import Law
 from umdqn.laws.trained import TrainedLaw
 from umdqn.metrics.metric import Comparison, Metric
+from umdqn.networks.normalised import Normalised, check_numbers, seen_after
 from umdqn.networks.torso import Embedding, Torso
 from umdqn.optimisers.optimiser import Optimiser
 from umdqn.replay.transition import Batch, Transition
@@ -52,6 +53,8 @@ class Agent:
     """Updates of the run if learning rates fall over it, else 0: runs share their programs."""
     update_every: int
     """Environment steps between two updates."""
+    normalise: bool = False
+    """Whether the torso sees numbers of observations by their running mean and deviation."""
     policy: FixedPolicy | None = None
     """Policy that is followed, and whose laws are learned; None: the greedy one, which improves."""
 
@@ -86,11 +89,17 @@ class Agent:
 
     def _fresh_network(self, key: Key) -> Network:
         torso_key, head_key, support_key = jax.random.split(key, 3)
-        torso = self.torso.build(self.spec.observation, torso_key)
-        features = _features(torso, self.spec)
+        torso = self._torso(torso_key)
+        features = features_of(torso, self.spec)
         head = self.representation.build(features, self.spec.num_actions, head_key)
         placer = self.support.build(features, self.spec.num_actions, support_key)
         return Network(torso, placer, head)
+
+    def _torso(self, key: Key) -> Embedding:
+        """Return a freshly initialised torso."""
+        if self.normalise:
+            return Normalised(self.torso, self.spec.observation, key)
+        return self.torso.build(self.spec.observation, key)
 
     def network(self, params: PyTree) -> Network:
         """Return the network with given parameters."""
@@ -108,8 +117,9 @@ class Agent:
 
     def check_torso(self) -> None:
         """Raise if the torso does not fit the observations."""
-        key = jax.random.key(0)
-        _features(eqx.filter_eval_shape(self.torso.build, self.spec.observation, key), self.spec)
+        if self.normalise:
+            check_numbers(self.spec.observation)
+        features_of(eqx.filter_eval_shape(self._torso, jax.random.key(0)), self.spec)
 
     def check(self) -> None:
         """Raise if parts do not give what they promise; compiles nothing."""
@@ -258,6 +268,11 @@ class Agent:
             eqx.tree_at(_placer, each, _placer(each).rescaled(state.unit, unit))
             for each in (params, target_params)
         )
+        if self.normalise:
+            seen = seen_after(self.network(state.params).torso, batch.transition.observation)
+            params, target_params = (
+                eqx.tree_at(_statistics, each, seen) for each in (params, target_params)
+            )
         state = AgentState(params, target_params, unit, optimiser, updates)
         return state, Outcome(
             jnp.mean(batch.weight * losses),
@@ -271,15 +286,5 @@ def _placer(network: Network) -> Placer:
     return network.placer
 
 
-def _features(torso: Embedding, spec: EnvSpec) -> int:
-    """The size of a torso's embedding."""
-    seen = jax.ShapeDtypeStruct(spec.observation.shape, spec.observation.dtype)
-    try:
-        shape = eqx.filter_eval_shape(torso, seen).shape
-    except Exception as error:
-        raise UmdqnError(
-            f"torso cannot embed observations of {spec.observation}: {one_line(error)}"
-        ) from error
-    if len(shape) != 1:
-        raise UmdqnError(f"torso must embed an observation as a vector, not as {shape}")
-    return shape[0]
+def _statistics(network: Network) -> PyTree:
+    return network.torso.seen  # type: ignore[attr-defined]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import equinox as eqx
+import jax
 from jaxtyping import Array, Float, Int, Shaped
 
+from umdqn.errors import UmdqnError, one_line
 from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw
 from umdqn.networks.torso import Embedding
 from umdqn.representations.representation import Head
+from umdqn.specs import EnvSpec
 from umdqn.supports.support_rule import Placer, Unit
 
 
@@ -38,3 +41,17 @@ class Network(eqx.Module):
         """Return the law of one action."""
         features = self.torso(observation)
         return self.head.law(features, action, self.placer(features, unit)[action])
+
+
+def features_of(torso: Embedding, spec: EnvSpec) -> int:
+    """Return the size of a torso's embedding; raises if it does not fit the observations."""
+    seen = jax.ShapeDtypeStruct(spec.observation.shape, spec.observation.dtype)
+    try:
+        shape = eqx.filter_eval_shape(torso, seen).shape
+    except Exception as error:
+        raise UmdqnError(
+            f"torso cannot embed observations of {spec.observation}: {one_line(error)}"
+        ) from error
+    if len(shape) != 1:
+        raise UmdqnError(f"torso must embed an observation as a vector, not as {shape}")
+    return shape[0]

@@ -17,6 +17,7 @@ from umdqn.agents.agent import Agent
 from umdqn.agents.fixed import FixedPolicy, PolicyFault
 from umdqn.agents.state import Learned
 from umdqn.errors import UmdqnError, one_line
+from umdqn.layouts import decode
 from umdqn.specs import EnvSpec
 
 
@@ -72,10 +73,8 @@ class PythonPolicy(FixedPolicy):
     number of an action. Seeds that train in threads call it one after the other.
     """
 
-    def __init__(self, name: str, given: Any, spec: EnvSpec, first_state: int | None = None):
+    def __init__(self, name: str, given: Any, spec: EnvSpec):
         self.name, self._given, self._spec = name, given, spec
-        self._first_state = first_state
-        """Number of the first state, where the environment gives numbers and agents see vectors."""
         self._call = _callable(name, given)
         self._lock = threading.Lock()
 
@@ -87,7 +86,7 @@ class PythonPolicy(FixedPolicy):
 
     @property
     def _identity(self) -> tuple[Any, ...]:
-        return id(self._given), self._spec, self._first_state
+        return id(self._given), self._spec
 
     def choose(self, observations: np.ndarray) -> np.ndarray:
         with self._lock:
@@ -97,9 +96,8 @@ class PythonPolicy(FixedPolicy):
         raise AssertionError("a policy in Python runs in the host loop only")
 
     def _action(self, observation: np.ndarray) -> int:
-        first = self._first_state
         # A copy: a policy that writes to its argument must not change what is remembered.
-        shown = observation.copy() if first is None else int(observation.argmax()) + first
+        shown = decode(self._spec.observation, observation)
         try:
             answer = self._call(shown)
         except Exception as error:

@@ -23,6 +23,7 @@ def agents(options: argparse.Namespace) -> None:
 def envs(options: argparse.Namespace) -> None:
     """List the environments."""
     from umdqn.envs.catalogue import CATALOGUE
+    from umdqn.envs.wrappers import WRAPPERS
 
     rows = [
         (
@@ -37,8 +38,9 @@ def envs(options: argparse.Namespace) -> None:
     print_table(("environment", "presets", "domain", "loop", "needs"), rows)
     print(
         "Also any ALE game (ALE/Breakout), any Gymnasium id, and module:attribute, with discrete "
-        "actions and observations in a Box, or numbered states (Discrete)."
+        "actions; observations may be a Box, choices, or a Dict or Tuple of these."
     )
+    print(f"Wrappers: {', '.join(WRAPPERS)}, and module:Class; arguments as NAME:key=value.")
 
 
 def _no_options(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:

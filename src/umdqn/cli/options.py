@@ -18,7 +18,15 @@ from umdqn.runs.kinds import DEFAULTS, KINDS, purpose
 _CONFIG = "umdqn.runs.config:Config"
 _NESTED = {"evaluation": "umdqn.runs.config:Evaluation"}
 _PREFIX = "field:"
-_METAVARS = {"int": "INT", "float": "FLOAT", "str": "TEXT", "bool": "true|false"}
+_METAVARS = {
+    "int": "INT",
+    "float": "FLOAT",
+    "str": "TEXT",
+    "bool": "true|false",
+    "Keywords": "KEY=VALUE",
+    "tuple[str, ...]": "NAME,NAME,...",
+}
+_NARGS: dict[str, Any] = {"Domain": 2, "Keywords": "+"}
 
 
 class Command(NamedTuple):
@@ -168,7 +176,7 @@ def _text(text: str, notes: Sequence[str]) -> str:
 def _default(field: FieldHelp) -> str:
     """Return the default as a user would type it, or "" if there is none to show."""
     written = field.default
-    if written in ("", "''") or (written.endswith(")") and not written.startswith("(")):
+    if written in ("", "''", "()") or (written.endswith(")") and not written.startswith("(")):
         # The value of a call is not known without importing it.
         return ""
     if written in ("True", "False", "None"):
@@ -187,7 +195,7 @@ def _add(group: argparse._ArgumentGroup, path: str, kind: str, text: str) -> Non
     group.add_argument(
         *spelled,
         dest=f"{_PREFIX}{path}",
-        nargs=2 if kind == "Domain" else None,
+        nargs=_NARGS.get(kind),
         metavar=("Z_MIN", "Z_MAX") if kind == "Domain" else _metavar(kind),
         default=argparse.SUPPRESS,
         help=text or None,
@@ -195,6 +203,6 @@ def _add(group: argparse._ArgumentGroup, path: str, kind: str, text: str) -> Non
 
 
 def _metavar(kind: str) -> str:
-    if kind.startswith("tuple"):
+    if kind.startswith("tuple") and kind not in _METAVARS:
         return "N,N,..."
     return _METAVARS.get(kind, kind if "|" in kind or kind.isupper() else "VALUE")

@@ -14,7 +14,8 @@ from umdqn.errors import check
 from umdqn.parts.ranges import Range
 
 
-def _add_run(parser: argparse.ArgumentParser) -> None:
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Add what names a run and a checkpoint."""
     parser.add_argument("directory", metavar="RUN", type=Path, help="run directory")
     parser.add_argument(
         "--checkpoint", default="last", help="last, best or a step that is kept (default last)"
@@ -27,24 +28,24 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_evaluate(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
-    _add_run(parser)
+    add_run(parser)
     _add_json(parser)
     add_number(parser, "episodes", "Episodes per seed.", Range(least=1), 100)
 
 
 def _add_accuracy(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
-    _add_run(parser)
+    add_run(parser)
     _add_json(parser)
 
 
 def _add_laws(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
-    _add_run(parser)
+    add_run(parser)
     parser.add_argument("--state", required=True, help="state, such as 2,6")
     parser.add_argument("--out", required=True, type=Path, help="picture to write")
 
 
 def _add_calibrate(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
-    _add_run(parser)
+    add_run(parser)
     _add_json(parser)
     add_number(parser, "episodes", "Episodes per seed.", Range(least=2), 1000)
     parser.add_argument("--out", type=Path, help="picture to write")
@@ -54,15 +55,16 @@ def _add_calibrate(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> No
 
 
 def _add_watch(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
-    _add_run(parser)
+    add_run(parser)
     parser.add_argument(
-        "--out", required=True, type=Path, help="animation to write (.gif or .webp)"
+        "--out", required=True, type=Path, help="animation to write (.gif, .webp or .mp4)"
     )
     add_number(parser, "seed", "Seed whose policy plays.", Range(least=0), "the first")
     add_number(parser, "steps", "Most steps of the episode.", Range(least=1), 1000)
+    parser.add_argument("--no-render", action="store_true", help="draw the laws alone")
 
 
-def _loaded(options: argparse.Namespace) -> Any:
+def loaded(options: argparse.Namespace) -> Any:
     """Load the run that a command is about, at the checkpoint that it names."""
     named = options.checkpoint
     known = named in ("last", "best") or named.isdecimal()
@@ -79,21 +81,21 @@ def evaluate(options: argparse.Namespace) -> None:
     """Play episodes."""
     from umdqn.analysis.reports import evaluation_report
 
-    print_report(evaluation_report(_loaded(options), options.episodes), options.json)
+    print_report(evaluation_report(loaded(options), options.episodes), options.json)
 
 
 def accuracy(options: argparse.Namespace) -> None:
     """Compare laws with the exact ones."""
     from umdqn.analysis.reports import accuracy_report
 
-    print_report(accuracy_report(_loaded(options)), options.json)
+    print_report(accuracy_report(loaded(options)), options.json)
 
 
 def laws(options: argparse.Namespace) -> None:
     """Draw laws."""
     from umdqn.figures.laws import draw_laws
 
-    draw_laws(_loaded(options), options.state, options.out)
+    draw_laws(loaded(options), options.state, options.out)
     print(options.out)
 
 
@@ -101,7 +103,8 @@ def watch(options: argparse.Namespace) -> None:
     """Write an episode as an animation."""
     from umdqn.figures.watching import watch as play
 
-    steps = play(_loaded(options), options.out, options.seed, options.steps)
+    render = not options.no_render
+    steps = play(loaded(options), options.out, options.seed, options.steps, render)
     print(f"{options.out} ({steps} steps)")
 
 
@@ -109,7 +112,7 @@ def calibrate(options: argparse.Namespace) -> None:
     """Compare laws with realised returns."""
     from umdqn.figures.calibration import draw_calibration
 
-    run = _loaded(options)
+    run = loaded(options)
     report = run.calibration(options.episodes)
     if options.out:
         title = f"{run.config.label} on {run.config.env}, {run.age}"

@@ -116,9 +116,9 @@ def _resume(options: argparse.Namespace, overrides: dict[str, Any]) -> None:
         raise UmdqnError(
             f"--resume continues a run as it is: only --steps may change, not {changed[0]!r}"
         )
-    logs = loggers(options.log)
     if options.trust:
         trust_run(options.resume)
+    logs = loggers(options.log)
     config, *_ = RunDirectory(options.resume).read_manifest()
     config = config if steps is None else override(config, {"steps": steps})
     if options.show_config:
@@ -163,9 +163,9 @@ def law_of(options: argparse.Namespace) -> None:
     from umdqn.runs.policy_law import PolicyLaw, configure_law
     from umdqn.runs.start import train_config
 
-    policy, preset, fields = options.policy, options.preset or "tuned", given_fields(options)
     if options.trust:
-        trust_policy(policy)
+        trust_policy(options.policy)
+    policy, preset, fields = options.policy, options.preset or "tuned", given_fields(options)
     config = configure_law(policy, options.env, options.agent, preset, options.explore, fields)
     _choose_cores(config)
     result = PolicyLaw(train_config(config, options.out, progress=True))

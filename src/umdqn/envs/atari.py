@@ -15,7 +15,8 @@ import numpy as np
 
 from umdqn.envs.entry import Entry, Listing, Resolver
 from umdqn.envs.hosted import HostEnv
-from umdqn.errors import unknown
+from umdqn.envs.setup import Setup
+from umdqn.errors import UmdqnError, unknown
 from umdqn.extras import missing
 from umdqn.specs import Domain, EnvSpec, Observation
 
@@ -129,8 +130,13 @@ class AtariGames(Resolver):
         for game, domain in DOMAINS.items()
     }
 
-    def resolve(self, name: str) -> Entry | None:
+    def resolve(self, name: str, setup: Setup) -> Entry | None:
         if not name.startswith(PREFIX):
             return None
+        if not setup.plain:
+            raise UmdqnError(
+                f"{name} is made as in the paper, without env_kwargs and wrappers: for other "
+                "settings name a function module:attribute that makes the game"
+            )
         game = name.removeprefix(PREFIX)
         return Entry(atari_spec(game), None, partial(AtariEnvs, game), partial(AtariEnvs, game))

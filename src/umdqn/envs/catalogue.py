@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import gymnasium
+from gymnasium.vector import VectorEnv
 
 from umdqn.envs.atari import AtariGames
 from umdqn.envs.classic_control import ClassicControl
@@ -16,6 +17,7 @@ from umdqn.envs.inventory import Inventories
 from umdqn.envs.minatar import MinAtarGames
 from umdqn.envs.random_walk import RandomWalks
 from umdqn.envs.registered import RegisteredEnvs
+from umdqn.envs.setup import Setup
 from umdqn.envs.toy_text import ToyText
 from umdqn.envs.users import ImportedEnvs, ObjectEnvs, keep_env
 from umdqn.errors import UmdqnError, notice, unknown
@@ -50,8 +52,8 @@ RETIRED = {
 """Successor of each id that Gymnasium removed, and the reason."""
 
 
-def find(name: str) -> Entry:
-    """Return the environment of a name.
+def find(name: str, setup: Setup | None = None) -> Entry:
+    """Return the environment of a name, made with given arguments and wrappers if any.
 
     A name is one of the catalogue, any game of ALE or MinAtar, any id that is registered with
     Gymnasium, `module:attribute`, or what `named` returned. Raises `UmdqnError` with the nearest
@@ -61,14 +63,14 @@ def find(name: str) -> Entry:
         successor, why = RETIRED[name]
         notice(f"{name} is {successor} now: {why}")
         name = successor
-    return _resolved(name)
+    return _resolved(name, setup or Setup())
 
 
 # Cached because most entries need an environment to be made, which can take seconds.
 @lru_cache
-def _resolved(name: str) -> Entry:
+def _resolved(name: str, setup: Setup) -> Entry:
     for resolver in RESOLVERS:
-        entry = resolver.resolve(name)
+        entry = resolver.resolve(name, setup)
         if entry is not None:
             return entry
     known = [known for each in RESOLVERS for known in each.names()]
@@ -81,7 +83,7 @@ def named(env: Any) -> str:
     """
     if isinstance(env, str):
         return env
-    if isinstance(env, gymnasium.Env | FiniteMdp) or callable(env):
+    if isinstance(env, gymnasium.Env | VectorEnv | FiniteMdp) or callable(env):
         return keep_env(env)
     raise UmdqnError(
         f"env = {env!r} is not allowed: a name, a Gymnasium environment, or a function that makes "

@@ -21,6 +21,7 @@ from umdqn.envs.entry import (
     list_compiled,
 )
 from umdqn.envs.environment import Environment, Outcome
+from umdqn.envs.setup import Setup
 from umdqn.specs import UNBOUNDED, Domain, EnvSpec, Key, Observation
 
 _FAMILY = "classic-control"
@@ -187,10 +188,11 @@ class ClassicControl(Resolver):
         "LunarLander-v3": Listing(_FAMILY, Domain(-150.0, 200.0), "box2d", None),
     }
 
-    def resolve(self, name: str) -> Entry | None:
+    def resolve(self, name: str, setup: Setup) -> Entry | None:
         listing = self.listings.get(name)
         if listing is None:
             return None
         if listing.compiled is not None:
-            return compiled_entry(listing.compiled, name)
-        return hosted_entry(name, partial(gymnasium.make, name), listing)
+            return compiled_entry(listing.compiled, name, setup)
+        # Its lander flies beyond the bounds of its Box.
+        return hosted_entry(name, partial(gymnasium.make, name), setup, listing, bounded=False)

@@ -13,6 +13,7 @@ from gymnasium import spaces
 
 from umdqn.envs import grid_world as grid
 from umdqn.envs.entry import Entry, Resolver, compiled_entry, list_compiled
+from umdqn.envs.setup import Setup
 
 ID = "umdqn/GridWorld-v0"
 
@@ -98,8 +99,8 @@ class GridWorlds(Resolver):
 
     listings: ClassVar = {grid.SPEC.name: list_compiled(grid.GridWorld())}
 
-    def resolve(self, name: str) -> Entry | None:
-        return compiled_entry(grid.GridWorld(), ID) if name in self.listings else None
+    def resolve(self, name: str, setup: Setup) -> Entry | None:
+        return compiled_entry(grid.GridWorld(), ID, setup) if name in self.listings else None
 
 
 register()

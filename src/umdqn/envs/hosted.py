@@ -5,18 +5,20 @@ from __future__ import annotations
 import abc
 import math
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
 
-from umdqn.envs.observations import observation_of, one_hot
+from umdqn.envs.observations import Reader, Unexpected
 from umdqn.envs.positions import History, Position
-from umdqn.errors import InvalidField, UmdqnError, notice, one_line
+from umdqn.errors import UmdqnError, notice, one_line
 from umdqn.extras import missing
-from umdqn.specs import Domain, EnvSpec, Observation, check_actions
+from umdqn.specs import EnvSpec
+
+Maker = Callable[..., gymnasium.Env] | tuple[Callable[..., gymnasium.Env], ...]
+"""Makes an environment; several make one copy after the other."""
 
 
 class EnvironmentFault(UmdqnError):
@@ -46,11 +48,6 @@ class HostEnv(abc.ABC):
         self._seed = 0
         self._episodes = [0] * copies
         self._history = History(copies)
-
-    @property
-    def first_state(self) -> int | None:
-        """Number of the first state, if the environment gives numbers that became vectors."""
-        return None
 
     @abc.abstractmethod
     def _begin(self, copy: int, seed: int) -> np.ndarray:
@@ -130,18 +127,20 @@ class HostEnv(abc.ABC):
 class GymnasiumEnvs(HostEnv):
     """Copies of any Gymnasium environment; every answer is checked against its spaces."""
 
-    def __init__(self, make: Callable[[], gymnasium.Env], spec: EnvSpec, copies: int = 1):
+    def __init__(
+        self,
+        make: Maker,
+        spec: EnvSpec,
+        copies: int = 1,
+        bounded: bool = True,
+    ):
         super().__init__(spec, copies)
-        self._envs = [guarded(spec.name, "be made", make) for _ in range(copies)]
-        self._shape, self._dtype = spec.observation.shape, np.dtype(spec.observation.dtype)
-        self._floats = self._dtype.kind == "f"
-        space = self._envs[0].observation_space
-        self._numbered = space if isinstance(space, spaces.Discrete) else None
+        makers = make if isinstance(make, tuple) else (make,)
+        self._envs = [
+            guarded(spec.name, "be made", makers[copy % len(makers)]) for copy in range(copies)
+        ]
+        self._read = Reader(self._envs[0].observation_space, spec.observation, bounded)
         self._steps = 0
-
-    @property
-    def first_state(self) -> int | None:
-        return None if self._numbered is None else int(self._numbered.start)
 
     def _begin(self, copy: int, seed: int) -> np.ndarray:
         env = self._envs[copy]
@@ -175,22 +174,15 @@ class GymnasiumEnvs(HostEnv):
         )
 
     def _observation(self, value: Any) -> np.ndarray:
-        if self._numbered is not None:
-            vector = one_hot(self._numbered, value)
-            if vector is not None:
-                return vector
-            self._require(False, "observation", f"a member of {self._numbered}", value)
-        good = isinstance(value, np.ndarray) and value.shape == self._shape
-        if not (good and value.dtype == self._dtype):
-            expected = f"{self._dtype} of shape {self._shape}"
-            self._require(False, "observation", expected, value)
-        if self._floats and not np.isfinite(value).all():
-            self._require(False, "observation", "finite numbers", value)
-        return value.copy()
+        try:
+            return self._read(value)
+        except Unexpected as wrong:
+            raise self._unexpected(wrong.field, wrong.expected, wrong.actual) from None
 
     def _reward(self, value: Any) -> float:
         try:
-            number = float(value)
+            # Text that reads as a number is a mistake all the same.
+            number = math.nan if isinstance(value, str | bytes) else float(value)
         except (TypeError, ValueError, OverflowError):
             number = math.nan
         self._require(math.isfinite(number), "reward", "a finite number", value)
@@ -198,7 +190,10 @@ class GymnasiumEnvs(HostEnv):
 
     def _require(self, condition: bool, field: str, expected: str, actual: Any) -> None:
         if not condition:
-            raise self._fault(f"{field} must be {expected}, not {_describe(actual)}")
+            raise self._unexpected(field, expected, actual)
+
+    def _unexpected(self, field: str, expected: str, actual: Any) -> EnvironmentFault:
+        return self._fault(f"{field} must be {expected}, not {_describe(actual)}")
 
     def _fault(self, what: str) -> EnvironmentFault:
         return EnvironmentFault(
@@ -209,6 +204,8 @@ class GymnasiumEnvs(HostEnv):
         try:
             picture = guarded(self.spec.name, "render", self._envs[0].render)
         except EnvironmentFault as fault:
+            if isinstance(fault.__cause__, NotImplementedError):
+                return None
             if isinstance(fault.__cause__, gymnasium.error.DependencyNotInstalled):
                 raise missing(f"rendering {self.spec.name!r}", "render") from fault
             raise
@@ -217,47 +214,6 @@ class GymnasiumEnvs(HostEnv):
     def close(self) -> None:
         for env in self._envs:
             close(self.spec.name, env)
-
-
-def spec_of(
-    env: gymnasium.Env,
-    name: str,
-    family: str | None = None,
-    domain: Domain | None = None,
-    action_names: Sequence[str] = (),
-) -> EnvSpec:
-    """Return the specification of a Gymnasium environment; raise if agents cannot learn in it."""
-    actions = env.action_space
-    if not isinstance(actions, spaces.Discrete):
-        raise UmdqnError(
-            f"environment {name!r}: action_space must be Discrete (all agents here choose one of "
-            f"several actions), not {actions}"
-        )
-    count = int(actions.n)
-    check_actions(f"environment {name!r}: action_space.n", count)
-    try:
-        observation = observation_of(env.observation_space, name)
-    except InvalidField as error:
-        raise error.under(f"environment {name!r}: observation") from None
-    limit = env.spec.max_episode_steps if env.spec is not None else None
-    return EnvSpec(
-        name=name,
-        family=family or _family(observation),
-        num_actions=count,
-        observation=observation,
-        discount=0.99,
-        domain=domain,
-        time_limit=limit,
-        action_names=tuple(action_names) or tuple(f"action {i}" for i in range(count)),
-        first_action=int(actions.start),
-    )
-
-
-def _family(observation: Observation) -> str:
-    """Return the family whose hyperparameters suit an environment that is not in the paper."""
-    if len(observation.shape) != 3:
-        return "classic-control"
-    return "atari" if min(sorted(observation.shape)[1:]) >= 36 else "minatar"
 
 
 def guarded(name: str, what: str, call: Callable[[], Any]) -> Any:
@@ -278,7 +234,7 @@ def _where(error: Exception) -> str:
     return f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
 
 
-def close(name: str, env: gymnasium.Env) -> None:
+def close(name: str, env: Any) -> None:
     """Close an environment; an exception becomes a notice."""
     try:
         env.close()

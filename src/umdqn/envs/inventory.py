@@ -14,6 +14,7 @@ import numpy as np
 
 from umdqn.envs.entry import Entry, Resolver, list_compiled
 from umdqn.envs.finite import FiniteMdp
+from umdqn.envs.setup import Setup
 from umdqn.envs.tabular import FiniteEnvironment, TabularEnv, finite_entry, register
 
 NAME = "inventory"
@@ -73,10 +74,10 @@ class Inventories(Resolver):
     compiled = FiniteEnvironment(inventory_mdp())
     listings: ClassVar = {NAME: list_compiled(compiled)}
 
-    def resolve(self, name: str) -> Entry | None:
+    def resolve(self, name: str, setup: Setup) -> Entry | None:
         if name not in self.listings:
             return None
-        return finite_entry(self.compiled, partial(gymnasium.make, ID))
+        return finite_entry(self.compiled, setup, partial(gymnasium.make, ID))
 
 
 register(ID, InventoryEnv, TIME_LIMIT)

@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from umdqn.envs.entry import Entry, Listing, Resolver, hosted_entry
+from umdqn.envs.setup import Setup
 from umdqn.errors import unknown
 from umdqn.extras import missing
 from umdqn.specs import Domain
@@ -88,10 +89,12 @@ class MinAtarGames(Resolver):
         for game, highest in _HIGHEST.items()
     }
 
-    def resolve(self, name: str) -> Entry | None:
+    def resolve(self, name: str, setup: Setup) -> Entry | None:
         if not name.startswith(PREFIX):
             return None
         game = name.removeprefix(PREFIX).partition("-")[0]
         if game not in GAMES:
             raise unknown("MinAtar game", game, GAMES)
-        return hosted_entry(PREFIX + game, partial(MinAtar, game), self.listings[PREFIX + game])
+        return hosted_entry(
+            PREFIX + game, partial(MinAtar, game), setup, self.listings[PREFIX + game]
+        )

@@ -13,6 +13,7 @@ import numpy as np
 
 from umdqn.envs.entry import Entry, Resolver, list_compiled
 from umdqn.envs.finite import FiniteMdp
+from umdqn.envs.setup import Setup
 from umdqn.envs.tabular import FiniteEnvironment, TabularEnv, finite_entry, register
 
 NAME = "random-walk"
@@ -57,10 +58,10 @@ class RandomWalks(Resolver):
     compiled = FiniteEnvironment(random_walk_mdp())
     listings: ClassVar = {NAME: list_compiled(compiled)}
 
-    def resolve(self, name: str) -> Entry | None:
+    def resolve(self, name: str, setup: Setup) -> Entry | None:
         if name not in self.listings:
             return None
-        return finite_entry(self.compiled, partial(gymnasium.make, ID))
+        return finite_entry(self.compiled, setup, partial(gymnasium.make, ID))
 
 
 register(ID, RandomWalkEnv, TIME_LIMIT)

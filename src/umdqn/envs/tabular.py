@@ -13,11 +13,11 @@ import numpy as np
 from gymnasium import spaces
 from jaxtyping import Array, Float, Int, Shaped
 
-from umdqn.envs.entry import Entry, drawn
+from umdqn.envs.entry import Entry, gymnasium_entry, hosted_entry, list_compiled
 from umdqn.envs.environment import Environment, Outcome
 from umdqn.envs.finite import FiniteMdp
-from umdqn.envs.hosted import GymnasiumEnvs
 from umdqn.envs.observations import one_hot_observation
+from umdqn.envs.setup import Setup
 from umdqn.specs import Domain, EnvSpec, Key, Observation
 
 FAMILY = "finite"
@@ -152,11 +152,14 @@ def limited(mdp: FiniteMdp) -> gymnasium.Env:
     return gymnasium.wrappers.TimeLimit(TabularEnv(mdp), mdp.time_limit)
 
 
-def finite_entry(env: FiniteEnvironment, make: Callable[..., gymnasium.Env] | None = None) -> Entry:
+def finite_entry(
+    env: FiniteEnvironment, setup: Setup, make: Callable[..., gymnasium.Env] | None = None
+) -> Entry:
     """Return the entry of a finite MDP; `make` makes the same for the host loop."""
     make = partial(limited, env.mdp) if make is None else make
-    hosted = partial(GymnasiumEnvs, make, env.spec)
-    return Entry(env.spec, env, hosted, partial(drawn, make, env.spec))
+    if not setup.plain:
+        return hosted_entry(env.spec.name, make, setup, list_compiled(env))
+    return gymnasium_entry(env.spec, make, env)
 
 
 def register(env_id: str, env: type[TabularEnv], time_limit: int) -> None:

@@ -6,13 +6,15 @@ They run compiled by sampling the table, and hosted by Gymnasium itself.
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import gymnasium
 
 from umdqn.envs.entry import Entry, Resolver, list_compiled
 from umdqn.envs.finite import TIME_LIMIT, FiniteMdp
+from umdqn.envs.setup import Setup
 from umdqn.envs.tabular import FiniteEnvironment, finite_entry
+from umdqn.errors import UmdqnError, check, one_line
 
 _LAKE = ("LEFT", "DOWN", "RIGHT", "UP")
 _CLIFF = ("UP", "RIGHT", "DOWN", "LEFT")
@@ -27,14 +29,14 @@ ACTIONS: dict[str, tuple[str, ...]] = {
 """Names of the actions, by Gymnasium's ids."""
 
 
-def published_mdp(name: str) -> FiniteMdp:
-    """Return the table of one of Gymnasium's environments, with its registered time limit.
+def published_mdp(name: str, **keywords: Any) -> FiniteMdp:
+    """Return the table of one of Gymnasium's environments, with its time limit.
 
     CliffWalking is registered without a limit, and could last for ever: it gets one.
     """
-    env = gymnasium.make(name).unwrapped
+    env = gymnasium.make(name, **keywords)
     table, start = env.get_wrapper_attr("P"), env.get_wrapper_attr("initial_state_distrib")
-    limit = gymnasium.spec(name).max_episode_steps or TIME_LIMIT
+    limit = (env.spec and env.spec.max_episode_steps) or TIME_LIMIT
     return FiniteMdp.from_table(
         table, start, name=name, action_names=ACTIONS[name], time_limit=limit
     )
@@ -46,9 +48,23 @@ class ToyText(Resolver):
     compiled: ClassVar = {name: FiniteEnvironment(published_mdp(name)) for name in ACTIONS}
     listings: ClassVar = {name: list_compiled(env) for name, env in compiled.items()}
 
-    def resolve(self, name: str) -> Entry | None:
+    def resolve(self, name: str, setup: Setup) -> Entry | None:
         env = self.compiled.get(name)
         if env is None:
             return None
-        make = partial(gymnasium.make, name, max_episode_steps=env.time_limit)
-        return finite_entry(env, make)
+        keywords = setup.keywords.values
+        if keywords:
+            env = FiniteEnvironment(_repeatable_mdp(name, keywords))
+        make = partial(gymnasium.make, name, **keywords | {"max_episode_steps": env.time_limit})
+        # Its table has the arguments already.
+        return finite_entry(env, Setup(wrappers=setup.wrappers), make)
+
+
+def _repeatable_mdp(name: str, keywords: dict[str, Any]) -> FiniteMdp:
+    """Return the table that some arguments lead to; raises unless it is always the same."""
+    try:
+        mdp, again = (published_mdp(name, **keywords) for _ in range(2))
+    except Exception as error:
+        raise UmdqnError(f"environment {name!r} cannot be made: {one_line(error)}") from error
+    check(mdp == again, "env_kwargs", keywords, f"those that make the same {name} each time")
+    return mdp

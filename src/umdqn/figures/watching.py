@@ -9,15 +9,17 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import matplotlib
 import numpy as np
 from jaxtyping import Array, Shaped
-from matplotlib.animation import PillowWriter
+from matplotlib.animation import AbstractMovieWriter, FFMpegWriter, PillowWriter
 from matplotlib.axes import Axes
 
 from umdqn.agents.agent import Agent
 from umdqn.agents.state import Learned
 from umdqn.envs.hosted import HostEnv
-from umdqn.errors import UmdqnError, check_count
+from umdqn.errors import UmdqnError, check_count, notice
+from umdqn.extras import missing
 from umdqn.figures.style import COLOURS, RETURN, panels, whole_picture
 from umdqn.loops.compilation import kept_programs
 from umdqn.loops.host_episodes import play_hosted
@@ -25,7 +27,7 @@ from umdqn.runs.build import environment
 from umdqn.runs.run import Run
 from umdqn.specs import AnyArray
 
-SUFFIXES = (".gif", ".webp")
+SUFFIXES = (".gif", ".webp", ".mp4")
 _POINTS = 401
 # The range of a picture holds all but this share of mass on either side of every law, and a margin.
 _TAIL = 0.005
@@ -47,7 +49,7 @@ class Scene(NamedTuple):
 class Camera:
     """Records scenes of an episode, fewer per step the longer it is; always the last one."""
 
-    def __init__(self, env: HostEnv):
+    def __init__(self, env: HostEnv | None):
         self._env = env
         self._count, self._every = 0, 1
         self._kept: list[Scene] = []
@@ -55,7 +57,8 @@ class Camera:
 
     def record(self, observation: np.ndarray) -> None:
         """Record the scene before a step."""
-        self._last = Scene(self._count, self._env.render(), np.array(observation))
+        picture = None if self._env is None else self._env.render()
+        self._last = Scene(self._count, picture, np.array(observation))
         if self._count % self._every == 0:
             self._kept.append(self._last)
         if len(self._kept) > _MOST_FRAMES:
@@ -70,19 +73,26 @@ class Camera:
         return self._kept if ends else [*self._kept, self._last]
 
 
-def watch(run: Run, out: Path, seed: int | None = None, steps: int = 1_000) -> int:
-    """Write an episode of a run's greedy policy as an animation; return its length."""
+def watch(
+    run: Run, out: Path, seed: int | None = None, steps: int = 1_000, render: bool = True
+) -> int:
+    """Write an episode of a run's greedy policy as an animation; return its length.
+
+    Laws are drawn alone if the environment draws no pictures, or if not `render`.
+    """
     check_count("steps", steps)
     if out.suffix not in SUFFIXES:
         raise UmdqnError(
             f"--out {out}: unknown animation format {out.suffix!r}; known: {', '.join(SUFFIXES)}"
         )
+    writer = _writer(out.suffix)
     # Some environments draw with a library that looks for a screen and loudspeakers.
     for driver in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER"):
         os.environ.setdefault(driver, "dummy")
     policy, first = run.policy(seed), run.spec.first_action
-    env = environment(run.config).drawn()
-    camera = Camera(env)
+    entry = environment(run.config)
+    env = entry.drawn() if render else entry.hosted(1)
+    camera = Camera(env if render else None)
     try:
         episodes = play_hosted(
             env, lambda seen: policy.predict(seen)[0] - first, policy.seed, steps, camera.record
@@ -91,10 +101,10 @@ def watch(run: Run, out: Path, seed: int | None = None, steps: int = 1_000) -> i
     finally:
         env.close()
     scenes = camera.scenes
-    if scenes[0].picture is None:
-        raise UmdqnError(f"environment {run.config.env!r} draws no pictures (rgb_array)")
+    if render and scenes[0].picture is None:
+        notice(f"environment {run.config.env!r} draws no pictures (rgb_array): laws alone")
     laws = _laws(run.agent, policy.learned, scenes)
-    _write(run, scenes, laws, episode.actions, _totals(episode.rewards), out)
+    _write(run, writer, scenes, laws, episode.actions, _totals(episode.rewards), out)
     return len(episode.rewards)
 
 
@@ -147,26 +157,43 @@ def _programs(agent: Agent) -> tuple[Callable[..., Array], Callable[..., tuple[A
     return jax.jit(ends), jax.jit(views)
 
 
+def _writer(suffix: str) -> AbstractMovieWriter:
+    """Return what writes animations of a format."""
+    if suffix != ".mp4":
+        return PillowWriter(fps=_FRAMES_PER_SECOND)
+    try:
+        import imageio_ffmpeg
+    except ImportError:
+        raise missing("an animation as .mp4", "video") from None
+    matplotlib.rcParams["animation.ffmpeg_path"] = imageio_ffmpeg.get_ffmpeg_exe()
+    # What players read everywhere: even sides, and colours at half the resolution.
+    even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p"]
+    return FFMpegWriter(fps=_FRAMES_PER_SECOND, codec="libx264", extra_args=even)
+
+
 def _write(
     run: Run,
+    writer: AbstractMovieWriter,
     scenes: list[Scene],
     laws: Laws,
     actions: list[int],
     totals: np.ndarray,
     out: Path,
 ) -> None:
-    figure, ((left, right),) = panels(1, 2, (9, 4))
+    drawn = scenes[0].picture is not None
+    figure, (axes,) = panels(1, 2, (9, 4)) if drawn else panels(1, 1, (5, 4))
+    left, right = axes[0], axes[-1]
     highest = float(np.quantile(laws.densities.max(axis=(1, 2)), 0.95))
-    writer = PillowWriter(fps=_FRAMES_PER_SECOND)
     with whole_picture(out) as partial, writer.saving(figure, str(partial), dpi=80):
         for index, scene in enumerate(scenes):
-            left.clear()
-            left.imshow(scene.picture)
-            left.set_axis_off()
-            left.set_title(f"return so far {totals[scene.number]:g}")
+            if drawn:
+                left.clear()
+                left.imshow(scene.picture)
+                left.set_axis_off()
             taken = actions[scene.number]
             _draw_laws(right, run, Laws(laws.z, laws.densities[index], laws.scores[index]), taken)
             right.set_ylim(0, max(highest, 1e-6) * 1.1)
+            left.set_title(f"step {scene.number}, return so far {totals[scene.number]:g}")
             writer.grab_frame()
 
 

@@ -4,79 +4,33 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import math
 from typing import ClassVar
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Shaped
 
 from umdqn.errors import check
 from umdqn.networks import dense
-from umdqn.networks.convolutions import (
-    Convolution,
-    Layer,
-    channels_first,
-    outputs,
-    picture_shape,
-    receptive_field,
-)
-from umdqn.networks.scaling import scaling
+from umdqn.networks.convolutions import Layer, picture_shape, receptive_field
+from umdqn.networks.fronts import Front, front
 from umdqn.networks.torso import Embedding, Torso
 from umdqn.parts.ranges import Widths
 from umdqn.specs import Key, Observation
 
 
 class Network(eqx.Module):
-    """Scales the observation by its bounds, then convolutions if any, then an MLP.
+    """What an observation is turned into, flat, and then an MLP, whose last layer is linear."""
 
-    The last layer of the MLP is linear.
-    """
-
-    convolutions: tuple[Convolution, ...]
+    front: Front
     mlp: dense.Mlp
-    centre: tuple[float, ...] = eqx.field(static=True)
-    half_width: tuple[float, ...] = eqx.field(static=True)
-    channels_first: bool = eqx.field(static=True)
 
-    def __init__(
-        self,
-        observation: Observation,
-        layers: tuple[Layer, ...],
-        widths: tuple[int, ...],
-        key: Key,
-    ):
-        mlp_key, *keys = jax.random.split(key, 1 + len(layers))
-        self.centre, self.half_width = scaling(observation, picture=bool(layers))
-        self.channels_first = observation.is_picture and channels_first(observation)
-        inputs = math.prod(observation.shape)
-        convolutions = []
-        if layers:
-            height, width, channels = picture_shape(observation)
-            for layer, layer_key in zip(layers, keys, strict=True):
-                convolutions.append(Convolution(channels, layer, layer_key))
-                height, width = (outputs(length, layer) for length in (height, width))
-                channels = layer.filters
-            inputs = height * width * channels
-        self.convolutions = tuple(convolutions)
-        self.mlp = dense.Mlp((inputs, *widths), mlp_key)
+    def __init__(self, front: Front, widths: tuple[int, ...], key: Key):
+        self.front = front
+        self.mlp = dense.Mlp((front.size, *widths), key)
 
     def __call__(self, observation: Shaped[Array, "..."]) -> Float[Array, "features"]:
-        if not self.convolutions:
-            return self.mlp(self._scaled(observation.reshape(-1)))
-        x = jnp.moveaxis(observation, 0, -1) if self.channels_first else observation
-        # Pixels are bytes: they are moved as such, and scaled when they are in place.
-        first, *rest = self.convolutions
-        x = first.from_patches(self._scaled(first.patches(x)))
-        for convolution in rest:
-            x = convolution.from_patches(convolution.patches(x))
-        return self.mlp(x.reshape(-1))
-
-    def _scaled(self, observation: Shaped[Array, "..."]) -> Float[Array, "..."]:
-        centre, half_width = (np.array(v, np.float32) for v in (self.centre, self.half_width))
-        return (observation.astype(jnp.float32) - centre) * (1 / half_width)
+        return self.mlp(self.front(observation))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,13 +38,21 @@ class _Dense(Torso, abc.ABC):
     widths: Widths = (128, 128)
     """Widths of the dense layers; the last one, which is linear, is the embedding's size."""
 
+    def build(self, observation: Observation, key: Key) -> Embedding:
+        dense_key = jax.random.split(key, 1)[0]
+        return Network(front(observation, self._layers, key), self.widths, dense_key)
+
+    @abc.abstractmethod
+    def _layers(self, picture: Observation) -> tuple[Layer, ...]:
+        """Return the convolutions that a picture goes through."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Mlp(_Dense):
     """Dense layers alone; pictures are flattened."""
 
-    def build(self, observation: Observation, key: Key) -> Embedding:
-        return Network(observation, (), self.widths, key)
+    def _layers(self, picture: Observation) -> tuple[Layer, ...]:
+        return ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,15 +60,19 @@ class _Convolutional(_Dense, abc.ABC):
     layers: ClassVar[tuple[Layer, ...]]
 
     def build(self, observation: Observation, key: Key) -> Embedding:
+        if not (observation.is_picture or observation.is_packed):
+            self._refuse(observation)
+        return super().build(observation, key)
+
+    def _layers(self, picture: Observation) -> tuple[Layer, ...]:
+        if smallest_side(picture) < receptive_field(self.layers):
+            self._refuse(picture)
+        return self.layers
+
+    def _refuse(self, observation: Observation) -> None:
         least = receptive_field(self.layers)
-        name = type(self).__name__.lower()
-        check(
-            smallest_side(observation) >= least,
-            "torso",
-            name,
-            f"pictures of three axes and at least {least} pixels, not {observation}",
-        )
-        return Network(observation, self.layers, self.widths, key)
+        allowed = f"pictures of three axes and at least {least} pixels, not {observation}"
+        check(False, "torso", type(self).__name__.lower(), allowed)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,15 +93,11 @@ class Nature(_Convolutional):
 class Auto(_Dense):
     """`mlp` for vectors; for pictures `nature`, `minatar` or `mlp`, by their size."""
 
-    def build(self, observation: Observation, key: Key) -> Embedding:
-        return self.chosen(observation).build(observation, key)
-
-    def chosen(self, observation: Observation) -> Torso:
-        """Return the torso that suits an observation."""
+    def _layers(self, picture: Observation) -> tuple[Layer, ...]:
         for kind in (Nature, MinAtar):
-            if smallest_side(observation) >= receptive_field(kind.layers):
-                return kind(self.widths)
-        return Mlp(self.widths)
+            if smallest_side(picture) >= receptive_field(kind.layers):
+                return kind.layers
+        return ()
 
 
 def smallest_side(observation: Observation) -> int:

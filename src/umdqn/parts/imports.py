@@ -6,11 +6,33 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from umdqn.errors import UmdqnError, one_line, unknown
+from umdqn.errors import UmdqnError, notice, one_line, unknown
+
+# Files that modules begin with where runs were made, by the outermost package.
+_places: dict[str, Path] = {}
+
+
+def remember_places(files: Any) -> None:
+    """Note where the modules of `module:attribute` names were, as `file_of` said; imports none."""
+    for path, file in files.items() if isinstance(files, Mapping) else ():
+        if isinstance(file, str):
+            _places[path.partition(":")[0].partition(".")[0]] = Path(file)
+
+
+def _make_findable(module: str, what: str) -> None:
+    """Let a module be found where a run found it, if it is not found otherwise; tell the user."""
+    root = module.partition(".")[0]
+    place = _places.get(root)
+    if place is None or root in sys.modules or file_of(root) is not None or not place.exists():
+        return
+    home = place.parent.parent if place.name == "__init__.py" else place.parent
+    sys.path.append(str(home))
+    notice(f"{what} is imported from {place}, where it was when the run was made")
+
 
 _allowed: set[str] = set()
 """Names that this process has imported, or that its user allowed to be imported."""
@@ -24,6 +46,7 @@ def load_attribute(path: str, what: str | None = None) -> Any:
     what = what or repr(path)
     module_name, _, attribute = path.partition(":")
     _search_working_directory()
+    _make_findable(module_name, what)
     try:
         module = importlib.import_module(module_name)
     except (Exception, SystemExit) as error:

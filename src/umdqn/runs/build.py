@@ -16,6 +16,7 @@ from umdqn.calibration.forecasts import Forecasts, forecast_program
 from umdqn.calibration.hosted import forecast_hosted
 from umdqn.envs.catalogue import find
 from umdqn.envs.entry import Entry
+from umdqn.envs.setup import Setup
 from umdqn.errors import UmdqnError, check
 from umdqn.loops import evaluation
 from umdqn.loops.compiled import CompiledLoop
@@ -40,7 +41,7 @@ _CALIBRATION_STREAM = 2**31 - 2
 
 def environment(config: Config) -> Entry:
     """Return the environment of a configuration."""
-    return find(config.env)
+    return find(config.env, Setup(config.env_kwargs, config.wrappers))
 
 
 def is_compiled(config: Config) -> bool:
@@ -77,6 +78,7 @@ def build_agent(config: Config, spec: EnvSpec | None = None) -> Agent:
         double=config.double,
         updates=_updates(config) if config.optimiser.depends_on_length else 0,
         update_every=config.update_every,
+        normalise=config.normalise_observations,
         policy=_policy(config, spec),
     )
 

@@ -13,7 +13,7 @@ from umdqn.errors import InvalidField, check, unknown
 from umdqn.parts.ranges import Count, Probability, Range, check_ranges
 from umdqn.runs.fields import default_part, name_of
 from umdqn.runs.presets import PRESETS
-from umdqn.specs import Domain
+from umdqn.specs import Domain, Keywords
 
 if TYPE_CHECKING:
     from umdqn.decisions.decision import Decision
@@ -81,6 +81,14 @@ class Config:
     """How the target network follows the network that is trained."""
     support: SupportRule = default_part("support")
     """Where laws are resolved: where they are, or in a fixed domain."""
+    env_kwargs: Keywords = Keywords()
+    """Keyword arguments of the environment: key=value pairs, or a JSON object."""
+    wrappers: tuple[str, ...] = ()
+    """Wrappers around the environment, the first one innermost: names that `umdqn envs` lists, or
+    module:Class, with arguments as NAME:key=value."""
+    normalise_observations: bool = False
+    """Shift and scale numbers that the network sees by their running mean and standard deviation;
+    pictures and choices stay as they are."""
     double: bool = False
     """Choose the next action with the online network, as Double DQN does."""
     policy: str = ""

@@ -8,7 +8,10 @@ from typing import Any
 from umdqn.agents.algorithms import ALGORITHMS, Algorithm
 from umdqn.envs.catalogue import find
 from umdqn.envs.entry import Entry
+from umdqn.envs.setup import Setup
+from umdqn.envs.wrappers import wrapper_name
 from umdqn.errors import UmdqnError, check, unknown
+from umdqn.parts.keywords import read_keywords
 from umdqn.parts.ranges import ranges
 from umdqn.runs.build import check_loop
 from umdqn.runs.config import Config
@@ -16,7 +19,7 @@ from umdqn.runs.domains import estimated_domain
 from umdqn.runs.fields import DEFAULTS, KINDS, leaves, name_of, named_fields, override, read_part
 from umdqn.runs.presets import PRESETS, Fields
 from umdqn.runs.values import read_number
-from umdqn.specs import Domain, EnvSpec
+from umdqn.specs import Domain, EnvSpec, Keywords
 
 
 def configure(
@@ -35,12 +38,12 @@ def configure(
         check(isinstance(value, str), name, value, "a name")
     if env in ALGORITHMS:
         raise UmdqnError(f"{env!r} is an agent: name the environment first, then the agent")
-    if agent not in ALGORITHMS:
-        raise unknown("agent", agent, ALGORITHMS)
-    if preset not in PRESETS:
-        raise unknown("preset", preset, PRESETS)
+    for kind, name, table in (("agent", agent, ALGORITHMS), ("preset", preset, PRESETS)):
+        if name not in table:
+            raise unknown(kind, name, table)
     given = named_fields(overrides or {})
-    algorithm, entry = ALGORITHMS[agent], find(env)
+    algorithm, entry = ALGORITHMS[agent], find(env, _setup(given))
+    given = _copies(entry) | given
     scopes = _scopes(preset, entry.spec)
     parts = _parts(algorithm, scopes, given, (entry.spec.name, agent))
     config = Config(
@@ -59,6 +62,27 @@ def configure(
     config = override(config, fields | rest)
     check_loop(config)
     return config
+
+
+def _copies(entry: Entry) -> Fields:
+    """Return the number of copies that a vector environment has."""
+    return {"num_envs": entry.copies} if entry.copies > 1 else {}
+
+
+def _setup(given: dict[str, Any]) -> Setup:
+    """Read how the environment is made; wrappers may be given as objects, which become names."""
+    wrappers = given.get("wrappers", ())
+    if isinstance(wrappers, str):
+        wrappers = tuple(filter(None, wrappers.split(",")))
+    wrappers = [wrappers] if callable(wrappers) else wrappers
+    if "wrappers" in given:
+        listed = isinstance(wrappers, list | tuple)
+        check(listed, "wrappers", wrappers, "a list of names or of functions of an environment")
+        given["wrappers"] = tuple(map(wrapper_name, wrappers))
+    keywords = read_keywords("env_kwargs", given.get("env_kwargs", Keywords()))
+    inner = {k.partition(".")[2]: v for k, v in given.items() if k.startswith("env_kwargs.")}
+    keywords = read_keywords("env_kwargs", keywords.values | inner)
+    return Setup(keywords, given.get("wrappers", ()))
 
 
 def _scopes(preset: str, spec: EnvSpec) -> Mapping[str, Fields]:

@@ -14,8 +14,12 @@ from umdqn.parts.part import Part
 from umdqn.runs.aliases import advice_on, field_of
 from umdqn.runs.kinds import DEFAULTS, KINDS
 from umdqn.runs.values import is_nested, read_value
+from umdqn.specs import Keywords
 
 T = TypeVar("T")
+
+# Fields whose dictionaries are values, not fields by name.
+_WHOLE = ("env_kwargs",)
 
 
 def default_part(kind: str) -> Any:
@@ -47,7 +51,7 @@ def flattened(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for name, value in overrides.items():
-        if not isinstance(value, Mapping) or not value:
+        if not isinstance(value, Mapping) or not value or name in _WHOLE:
             found[name] = value
             continue
         inner = dict(value)
@@ -81,6 +85,8 @@ def leaves(config: Any, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
             yield from leaves(value, path + ".")
         elif not chosen:
             yield path, hint, value
+        if isinstance(value, Keywords):
+            yield from ((f"{path}.{key}", Any, each) for key, each in value.values.items())
 
 
 def override(config: T, overrides: Mapping[str, Any]) -> T:
@@ -94,6 +100,11 @@ def override(config: T, overrides: Mapping[str, Any]) -> T:
     values: dict[str, Any] = {}
     for path, value in sorted(flattened(overrides).items(), key=lambda item: item[0]):
         head, _, rest = path.partition(".")
+        if rest and isinstance(getattr(config, head, None), Keywords):
+            # One argument of several: a sweep can vary it.
+            before = values.get(head, getattr(config, head))
+            values[head] = read_value(head, Keywords, before.values | {rest: value})
+            continue
         if head not in hints or (rest and not is_nested(getattr(config, head))):
             raise _no_such_field(config, path)
         if rest:
@@ -178,11 +189,17 @@ def to_dict(config: Any) -> dict[str, Any]:
         if is_nested(value):
             chosen = _named(field.name, value) if _is_kind(type(config), field.name) else {}
             data[field.name] = chosen | to_dict(value)
+        elif isinstance(value, Keywords):
+            data[field.name] = value.values
         elif dataclasses.is_dataclass(value):
             data[field.name] = list(dataclasses.astuple(typing.cast(Any, value)))
         else:
-            data[field.name] = list(value) if isinstance(value, tuple) else value
+            data[field.name] = _listed(value) if isinstance(value, tuple) else value
     return data
+
+
+def _listed(values: tuple[Any, ...]) -> list[Any]:
+    return [to_dict(value) if is_nested(value) else value for value in values]
 
 
 def _named(kind: str, part: Part) -> dict[str, str]:
@@ -210,6 +227,8 @@ def _from(owner: type, name: str, hint: Any, value: Any) -> Any:
         return from_dict(part, fields)
     if is_nested(hint):
         return from_dict(typing.cast(type, hint), value)
+    if typing.get_origin(hint) is tuple and is_nested(typing.get_args(hint)[0]):
+        return tuple(from_dict(typing.get_args(hint)[0], each) for each in value)
     return read_value(name, hint, value)
 
 

@@ -82,11 +82,7 @@ def given_policy(name: str, entry: Entry) -> FixedPolicy:
         whole = table.dtype.kind in "iu" and inside
         check(whole, "policy", table.tolist(), f"actions from 0 to {spec.num_actions - 1}")
         return _table(finite, table)
-    env = entry.hosted(1)
-    try:
-        python = PythonPolicy(name, given, spec, env.first_state)
-    finally:
-        env.close()
+    python = PythonPolicy(name, given, spec)
     if finite is None:
         return python
     actions = np.zeros(finite.mdp.num_states, np.int64)

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from umdqn import __version__
 from umdqn.errors import UmdqnError, one_line
+from umdqn.parts.imports import remember_places
 from umdqn.runs.config import Config
 from umdqn.runs.fields import MissingPart, from_dict
 from umdqn.runs.files import read_json
@@ -29,6 +30,7 @@ def read_manifest(path: Path) -> tuple[Config, EnvSpec, dict[str, Any]]:
     file, manifest = path / "manifest.json", _sealed(path)
     try:
         check_trust(path, [manifest["config"]], manifest)
+        remember_places(manifest.get("imports"))
         config = from_dict(Config, manifest["config"])
         return config, from_dict(EnvSpec, manifest["environment"]), manifest
     except Untrusted:

@@ -10,6 +10,7 @@ import numpy as np
 from umdqn.agents.agent import Agent
 from umdqn.agents.state import Learned
 from umdqn.errors import InvalidField, check
+from umdqn.layouts import encode
 from umdqn.loops.acting import greedy_program
 from umdqn.specs import Observation
 
@@ -18,9 +19,13 @@ EVALUATION_STREAM = 2**31 - 1
 
 
 def batched(observation: Any, seen: Observation) -> tuple[np.ndarray, bool]:
-    """Return observations as a batch, and whether there was a single one; checks the shape."""
+    """Return observations as a batch, and whether there was a single one; checks the shape.
+
+    They are arrays as agents see them, or what the environment gives: numbers, dicts or tuples.
+    """
+    structured = encode(seen, observation)
     try:
-        found = np.asarray(observation, seen.dtype)
+        found = np.asarray(observation, seen.dtype) if structured is None else structured
     except (TypeError, ValueError, OverflowError) as error:
         shape = f"numbers of shape {seen.shape}, or a batch of such"
         raise InvalidField("observation", observation, shape) from error

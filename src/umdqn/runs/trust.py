@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from umdqn.envs.wrappers import name_and_arguments
 from umdqn.errors import UmdqnError
 from umdqn.parts.imports import allow, file_of, is_allowed
 from umdqn.parts.objects import PREFIX
@@ -37,8 +38,12 @@ def imports_of(config: Data) -> dict[str, str]:
                 foreign = KINDS[field].foreign(name, path)
                 found |= {} if foreign is None else {field: str(foreign)}
             value = {key: each for key, each in value.items() if key not in ("name", "class")}
-        if field == "policy" and isinstance(value, str) and RunName.read(value):
+        if field == "env_kwargs" or (
+            field == "policy" and isinstance(value, str) and RunName.read(value)
+        ):
             continue
+        if field == "wrappers" and isinstance(value, list):
+            value = [name_and_arguments(text)[0] for text in value if isinstance(text, str)]
         found |= dict(_importable(field, value))
     return found
 

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from umdqn.errors import InvalidField, check
-from umdqn.specs import Domain
+from umdqn.parts.keywords import read_keywords
+from umdqn.specs import Domain, Keywords
 from umdqn.text import is_plain
 
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -17,7 +18,7 @@ _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 def is_nested(value: Any) -> bool:
     """Return whether a value, or a type, has fields of its own; a domain is one value."""
     kind = value if isinstance(value, type) else type(value)
-    return dataclasses.is_dataclass(kind) and kind is not Domain
+    return dataclasses.is_dataclass(kind) and kind not in (Domain, Keywords)
 
 
 def read_value(field: str, hint: Any, value: Any) -> Any:
@@ -28,6 +29,8 @@ def read_value(field: str, hint: Any, value: Any) -> Any:
         return None if absent else read_value(field, inner, value)
     if hint is Domain:
         return _read_domain(field, value)
+    if hint is Keywords:
+        return read_keywords(field, value)
     if typing.get_origin(hint) is tuple:
         items = value.split(",") if isinstance(value, str) else value
         items = items if isinstance(items, list | tuple) else [items]

@@ -1,0 +1,1 @@
+"""Trained agents in a form that runs without JAX."""
