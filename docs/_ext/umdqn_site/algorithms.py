@@ -15,6 +15,7 @@ from umdqn.runs.config import Config
 from umdqn.runs.configure import configure
 from umdqn.runs.fields import leaves, name_of
 from umdqn.runs.kinds import KINDS
+from umdqn.specs import Domain
 
 COLUMNS = {
     ("tuned", "grid-world"): "grid world",
@@ -89,8 +90,10 @@ def _shown(value: Any) -> str:
         return f"`{str(value).lower()}`"
     if isinstance(value, tuple):
         return f"`{','.join(map(str, value))}`"
-    if dataclasses.is_dataclass(value):
-        return f"`{value.low:g} {value.high:g}`"  # type: ignore[attr-defined]
+    if isinstance(value, Domain):
+        return f"`{value.low:g} {value.high:g}`"
+    if not str(value):
+        return "-"
     return f"`{value:,}`" if isinstance(value, int) else f"`{value}`"
 
 
