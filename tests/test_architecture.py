@@ -29,6 +29,7 @@ FLOW = (
     "analysis",
     "figures",
     "studies",
+    "viewer",
     "cli",
 )
 SIDE = {"envs": {"errors", "specs", "parts"}}

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from umdqn import __version__
-from umdqn.cli import listing, many, reading, training
+from umdqn.cli import listing, many, reading, training, viewing
 from umdqn.cli.options import Formatter, Parser, option_names, unknown_option
 from umdqn.errors import Notice, UmdqnError, one_line, unknown
 
 _INTERRUPTED = 130
-_MODULES = (training, reading, many, listing)
+_MODULES = (training, reading, viewing, many, listing)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

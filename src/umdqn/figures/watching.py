@@ -16,12 +16,14 @@ from matplotlib.axes import Axes
 
 from umdqn.agents.agent import Agent
 from umdqn.agents.state import Learned
+from umdqn.envs.entry import Entry
 from umdqn.envs.hosted import HostEnv
 from umdqn.errors import UmdqnError, check_count
 from umdqn.figures.style import COLOURS, RETURN, panels, whole_picture
 from umdqn.loops.compilation import kept_programs
-from umdqn.loops.host_episodes import play_hosted
+from umdqn.loops.host_episodes import HostEpisode, play_hosted
 from umdqn.runs.build import environment
+from umdqn.runs.policy import Policy
 from umdqn.runs.run import Run
 from umdqn.specs import AnyArray
 
@@ -77,25 +79,30 @@ def watch(run: Run, out: Path, seed: int | None = None, steps: int = 1_000) -> i
         raise UmdqnError(
             f"--out {out}: unknown animation format {out.suffix!r}; known: {', '.join(SUFFIXES)}"
         )
-    # Some environments draw with a library that looks for a screen and loudspeakers.
-    for driver in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER"):
-        os.environ.setdefault(driver, "dummy")
-    policy, first = run.policy(seed), run.spec.first_action
-    env = environment(run.config).drawn()
-    camera = Camera(env)
-    try:
-        episodes = play_hosted(
-            env, lambda seen: policy.predict(seen)[0] - first, policy.seed, steps, camera.record
-        )
-        episode = next(episodes)
-    finally:
-        env.close()
-    scenes = camera.scenes
+    policy = run.policy(seed)
+    episode, scenes = film(environment(run.config), policy, steps)
     if scenes[0].picture is None:
         raise UmdqnError(f"environment {run.config.env!r} draws no pictures (rgb_array)")
     laws = _laws(run.agent, policy.learned, scenes)
     _write(run, scenes, laws, episode.actions, _totals(episode.rewards), out)
     return len(episode.rewards)
+
+
+def film(entry: Entry, policy: Policy, steps: int) -> tuple[HostEpisode, list[Scene]]:
+    """Play an episode of a policy and record it; it is given up after some steps."""
+    # Some environments draw with a library that looks for a screen and loudspeakers.
+    for driver in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER"):
+        os.environ.setdefault(driver, "dummy")
+    first = policy.agent.spec.first_action
+    env = entry.drawn()
+    camera = Camera(env)
+    try:
+        episodes = play_hosted(
+            env, lambda seen: policy.predict(seen)[0] - first, policy.seed, steps, camera.record
+        )
+        return next(episodes), camera.scenes
+    finally:
+        env.close()
 
 
 def _totals(rewards: list[float]) -> np.ndarray:

@@ -9,37 +9,22 @@ from umdqn import __version__
 from umdqn.errors import UmdqnError
 from umdqn.runs.config import Config
 from umdqn.runs.fields import MissingPart, from_dict
-from umdqn.runs.files import read_json, read_sealed
+from umdqn.runs.formats import check_manifest, manifest_data
 from umdqn.specs import EnvSpec
-
-FORMAT = "umdqn-run"
-FORMAT_VERSION = 3
-_OLD_FORMATS = (1, 2)
 
 
 def read_manifest(path: Path) -> tuple[Config, EnvSpec, dict[str, Any]]:
     """Return the configuration, the environment's specification, and the whole manifest."""
-    file = path / "manifest.json"
-    if not path.is_dir():
-        raise UmdqnError(f"{path} is not a run directory: there is no such directory")
-    if not file.is_file():
-        raise UmdqnError(f"{path} is not a run directory: it has no manifest.json")
-    manifest = read_json(file)
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise UmdqnError(f"{file} is not the manifest of a umdqn run")
-    found = manifest.get("format_version")
-    if found in _OLD_FORMATS:
-        raise UmdqnError(
-            f"{path} was written by umdqn 0.1, whose runs umdqn {__version__} cannot "
-            "read: train it again"
-        )
-    if found != FORMAT_VERSION:
-        raise UmdqnError(f"{path} has format version {found!r}; this umdqn reads {FORMAT_VERSION}")
-    manifest = read_sealed(file)
+    manifest = manifest_data(path)
+    config, spec = parse_manifest(path, manifest)
+    return config, spec, manifest
+
+
+def parse_manifest(path: Path, manifest: dict[str, Any]) -> tuple[Config, EnvSpec]:
+    """Return the configuration and the environment's specification of a manifest's data."""
     try:
-        _check_manifest(manifest)
-        config = from_dict(Config, manifest["config"])
-        return config, from_dict(EnvSpec, manifest["environment"]), manifest
+        check_manifest(manifest)
+        return from_dict(Config, manifest["config"]), from_dict(EnvSpec, manifest["environment"])
     except MissingPart as error:
         raise UmdqnError(
             f"{path} has a part that is not here: {error}; register it first, or run "
@@ -52,22 +37,4 @@ def read_manifest(path: Path) -> tuple[Config, EnvSpec, dict[str, Any]]:
             raise UmdqnError(
                 f"{path} was written by umdqn {known}, not {__version__}: {error}"
             ) from error
-        raise UmdqnError(f"{file} is corrupt: {error}") from error
-
-
-def _check_manifest(manifest: dict[str, Any]) -> None:
-    """Raise if a manifest lacks a field that others rely on."""
-    needed: dict[str, type | tuple[type, ...]] = {
-        "status": str,
-        "step": int,
-        "seconds": (int, float),
-        "versions": dict,
-        "config": dict,
-        "environment": dict,
-    }
-    for name, kind in needed.items():
-        if not isinstance(manifest.get(name), kind):
-            raise UmdqnError(f"{name} is {manifest.get(name)!r}")
-    mark = manifest.get("metrics")
-    if mark is not None and list(map(type, mark)) != [int, str]:
-        raise UmdqnError(f"metrics is {mark!r}")
+        raise UmdqnError(f"{path / 'manifest.json'} is corrupt: {error}") from error
