@@ -7,7 +7,7 @@ from typing import Any
 
 from umdqn import __version__
 from umdqn.errors import UmdqnError
-from umdqn.runs.files import read_json, read_sealed
+from umdqn.runs.files import read_json, unsealed
 
 FORMAT = "umdqn-run"
 FORMAT_VERSION = 3
@@ -32,7 +32,7 @@ def manifest_data(path: Path) -> dict[str, Any]:
         )
     if found != FORMAT_VERSION:
         raise UmdqnError(f"{path} has format version {found!r}; this umdqn reads {FORMAT_VERSION}")
-    return read_sealed(file)
+    return unsealed(file, manifest)
 
 
 def check_manifest(manifest: dict[str, Any]) -> None:

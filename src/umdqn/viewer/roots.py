@@ -68,13 +68,15 @@ class Roots:
         """Return a file of a run that the page may read; raise if it is absent or a link."""
         path = run.joinpath(*names)
         root = next(root for root in self.paths if path.is_relative_to(root))
-        try:
-            for parent in [*reversed(path.relative_to(root).parents), path.relative_to(root)]:
-                mode = (root / parent).lstat().st_mode
-                if stat.S_ISLNK(mode) and parent != Path():
-                    raise UmdqnError(f"{root / parent} is a symbolic link, which is not followed")
-        except OSError as error:
-            raise NotFound(f"cannot read {path}: {error.strerror}") from None
+        place, mode = str(root), 0
+        for part in path.parts[len(root.parts) :]:
+            place = os.path.join(place, part)
+            try:
+                mode = os.lstat(place).st_mode
+            except OSError as error:
+                raise NotFound(f"cannot read {place}: {error.strerror}") from None
+            if stat.S_ISLNK(mode):
+                raise UmdqnError(f"{place} is a symbolic link, which is not followed")
         if not stat.S_ISREG(mode):
             raise UmdqnError(f"{path} is not a file")
         return path

@@ -9,7 +9,7 @@ import os
 import secrets
 import socket
 import webbrowser
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,11 +32,22 @@ _LONGEST_HEADERS = 65_536
 
 
 class Site(NamedTuple):
-    """A server that is ready: its address, and how to run it until it is interrupted."""
+    """A server that is ready to run."""
 
     address: str
+    """Where the page is, with the token if there is one."""
     roots: Roots
-    run: Callable[[], None]
+    server: uvicorn.Server
+    taken: socket.socket
+
+    def run(self) -> None:
+        """Answer requests until the process is interrupted, or the site is stopped."""
+        with contextlib.suppress(KeyboardInterrupt):
+            self.server.run(sockets=[self.taken])
+
+    def stop(self) -> None:
+        """Let `run` return, from another thread."""
+        self.server.should_exit = True
 
 
 def site(paths: Sequence[Path], host: str = LOOPBACK[1], port: int = PORT) -> Site:
@@ -56,7 +67,8 @@ def site(paths: Sequence[Path], host: str = LOOPBACK[1], port: int = PORT) -> Si
     shown = f"[{host}]" if ":" in host else host
     shown = socket.gethostname() if host in ("0.0.0.0", "::") else shown
     address = f"http://{shown}:{taken.getsockname()[1]}/"
-    return Site(address + (f"?token={token}" if token else ""), roots, lambda: _serve(app, taken))
+    address += f"?token={token}" if token else ""
+    return Site(address, roots, _server(app), taken)
 
 
 def _is_loopback(host: str) -> bool:
@@ -90,8 +102,7 @@ def _socket(host: str, port: int) -> socket.socket:
     return taken
 
 
-def _serve(app: Guard, taken: socket.socket) -> None:
-    """Answer requests until the process is interrupted."""
+def _server(app: Guard) -> uvicorn.Server:
     # What goes wrong in a request is answered to it; malformed requests are no news.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
@@ -106,8 +117,7 @@ def _serve(app: Guard, taken: socket.socket) -> None:
         h11_max_incomplete_event_size=_LONGEST_HEADERS,
         timeout_graceful_shutdown=1,
     )
-    with contextlib.suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run(sockets=[taken])
+    return uvicorn.Server(config)
 
 
 def yield_to_training() -> None:

@@ -1,0 +1,71 @@
+"""A served page for tests, over real HTTP on the loopback address."""
+
+import contextlib
+import http.client
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode, urlsplit
+
+from umdqn.viewer.server import Site, site
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Served:
+    """A running page, and requests to it."""
+
+    def __init__(self, page: Site):
+        self.page = page
+        self.port = urlsplit(page.address).port
+        self.address = f"http://127.0.0.1:{self.port}/"
+
+    def request(self, path: str, method: str = "GET", **headers: str) -> Answer:
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.port, 120)) as to:
+            to.request(method, path, headers=names)
+            answer = to.getresponse()
+            return Answer(answer.status, dict(answer.getheaders()), answer.read())
+
+    def ask(self, name: str, **query: Any) -> Any:
+        answer = self.request(f"/api/{name}?{urlencode(query, doseq=True)}")
+        assert answer.status == 200, answer.body
+        return answer.json
+
+    def refusal(self, name: str, **query: Any) -> str:
+        answer = self.request(f"/api/{name}?{urlencode(query, doseq=True)}")
+        assert answer.status in (400, 404), answer
+        assert "\n" not in answer.json["error"]
+        return answer.json["error"]
+
+
+@contextlib.contextmanager
+def served(paths: Sequence[Path], host: str = "127.0.0.1") -> Iterator[Served]:
+    page = site(paths, host, 0)
+    thread = threading.Thread(target=page.run)
+    thread.start()
+    try:
+        yield Served(page)
+    finally:
+        page.stop()
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def contents(path: Path) -> dict[str, tuple[int, bytes]]:
+    """Return every file below a directory, with its time of change and its bytes."""
+    return {
+        str(file.relative_to(path)): (file.lstat().st_mtime_ns, file.read_bytes())
+        for file in sorted(path.rglob("*"))
+        if file.is_file()
+    }
