@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from umdqn.envs import grid_world as grid
+from umdqn.envs.catalogue import CATALOGUE
+from umdqn.envs.tabular import FiniteEnvironment
 from umdqn.errors import InvalidField
 from umdqn.specs import UNBOUNDED, EnvSpec
 
@@ -38,8 +40,9 @@ def picker(spec: EnvSpec) -> dict[str, Any]:
         return _grid_world()
     if _is_one_hot(spec):
         count = seen.shape[0]
-        if _LAYOUTS.get(spec.name, (0, 0))[0] * _LAYOUTS.get(spec.name, (0, 0))[1] == count:
-            return _numbered_grid(*_LAYOUTS[spec.name])
+        rows, columns = _LAYOUTS.get(spec.name, (0, 0))
+        if rows * columns == count:
+            return _numbered_grid(spec)
         return {"kind": "number", "count": count, "start": "0"}
     if len(seen.shape) == 1 and seen.shape[0] <= _MOST_SLIDERS:
         return _sliders(spec)
@@ -63,13 +66,23 @@ def _grid_world() -> dict[str, Any]:
     return {"kind": "grid", "columns": grid.SIZE, "cells": cells, "start": start}
 
 
-def _numbered_grid(rows: int, columns: int) -> dict[str, Any]:
-    cells = [
-        {"label": f"row {row}, column {column}", "state": str(row * columns + column), "end": None}
-        for row in range(rows)
-        for column in range(columns)
-    ]
-    return {"kind": "grid", "columns": columns, "cells": cells, "start": "0"}
+def _numbered_grid(spec: EnvSpec) -> dict[str, Any]:
+    """Describe the cells of a grid whose states are numbered row by row from the top."""
+    _, columns = _LAYOUTS[spec.name]
+    env = CATALOGUE[spec.name].compiled
+    assert isinstance(env, FiniteEnvironment)
+    cells = []
+    for state, visited in enumerate(env.mdp.visited.tolist()):
+        row, column = divmod(state, columns)
+        label = f"row {row + 1}, column {column + 1}"
+        cells.append({"label": label, "state": str(state), "end": None if visited else "end"})
+    assert env.mdp.start is not None
+    return {
+        "kind": "grid",
+        "columns": columns,
+        "cells": cells,
+        "start": str(int(env.mdp.start.argmax())),
+    }
 
 
 def _sliders(spec: EnvSpec) -> dict[str, Any]:
