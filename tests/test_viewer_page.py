@@ -147,7 +147,9 @@ def test_keys_move_over_the_grid_and_pass_by_its_ends(browser, page: Served):
             shown.keyboard.press(key)
             assert tab.waits_for_another(before).startswith(f'["{state}"')
             assert shown.evaluate("document.activeElement.dataset.state") == state
-        shown.wait_for_function("document.getElementById('said').textContent.includes('state 3,5')")
+        shown.wait_for_function(
+            "() => document.getElementById('said').textContent.includes('state 3,5')"
+        )
 
 
 def test_the_slider_moves_through_checkpoints(browser, page: Served, small_run: Run):
@@ -163,7 +165,9 @@ def test_the_slider_moves_through_checkpoints(browser, page: Served, small_run: 
         assert "step=2000" in shown.url
         before = tab.shown()
         shown.get_by_role("button", name="Watch it learn").click()
-        shown.wait_for_function("document.getElementById('laws').dataset.shown.endsWith('@3000#1')")
+        shown.wait_for_function(
+            "() => document.getElementById('laws').dataset.shown.endsWith('@3000#1')"
+        )
         shown.get_by_role("button", name="Watch it learn").wait_for()
 
 
@@ -176,7 +180,7 @@ def test_stepping_through_an_episode(browser, page: Served, small_run: Run):
         tab.waits_for_another(before)
         picture = shown.locator(".film img")
         picture.wait_for()
-        shown.wait_for_function("document.querySelector('.film img').naturalWidth > 100")
+        shown.wait_for_function("() => document.querySelector('.film img').naturalWidth > 100")
         scene = page.ask("episode", run="small")["scenes"][0]
         means = small_run.law(np.array(scene["observation"], np.float32)).mean
         np.testing.assert_allclose(tab.means(), means, atol=1e-6)
@@ -198,9 +202,9 @@ def test_a_comparison_shows_curves_and_the_settings_that_differ(
         shown.get_by_role("button", name="Compare 2 runs").click()
         shown.wait_for_selector("table.settings")
         assert shown.locator("table.settings tbody tr").all_inner_texts() == ["seed\t0\t5"]
-        shown.wait_for_function("document.querySelectorAll('path.line').length === 2")
+        shown.wait_for_function("() => document.querySelectorAll('path.line').length === 2")
         shown.get_by_label("Pool runs").check()
-        shown.wait_for_function("document.querySelectorAll('path.line').length === 1")
+        shown.wait_for_function("() => document.querySelectorAll('path.line').length === 1")
         assert "mean over 4 seeds" in shown.locator(".learning").inner_text()
 
 
@@ -317,10 +321,10 @@ def test_curves_grow_while_a_run_trains_and_the_run_stays_the_same(
             finally:
                 training.kill()
         shown.wait_for_function(
-            "document.querySelector('h1').parentNode.textContent.includes('finished')"
+            "() => document.querySelector('h1').parentNode.textContent.includes('finished')"
         )
         shown.wait_for_function(
-            "document.querySelector('.learning svg').ariaLabel.includes('3 evaluations')"
+            "() => document.querySelector('.learning svg').ariaLabel.includes('3 evaluations')"
         )
         seen = [text for text in lengths if isinstance(text, str)]
         assert any(" 1 evaluations" in text or " 2 evaluations" in text for text in seen), seen

@@ -198,7 +198,6 @@ def test_code_that_laws_do_not_need_is_not_imported(copy: Path, trap: Path, chan
             assert "does not import" in page.refusal("calibration", run="run", episodes=2)
         else:
             assert told is None
-        page.ask("exact", run="run", state="2,6")
     assert not trap.exists()
 
 
