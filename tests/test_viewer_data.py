@@ -275,6 +275,16 @@ def test_a_running_run_tells_its_pace_and_one_without_news_is_quiet(small_run: R
     assert (run["status"], run["step"]) == ("running", 3_000)
     assert run["rate"] == pytest.approx(2 * 3_000 / 15, rel=0.01)
     assert run["remaining"] == pytest.approx(15, rel=0.01)
+    # The page has been looking on: from now on, it knows the pace since then.
+    index = Index(Roots([tmp_path]))
+    index.runs()
+    with (path / "metrics.jsonl").open("ab") as file:
+        file.write(line(4_000, 0, 1.0) + line(4_000, 1, 2.0))
+    os.utime(path / "metrics.jsonl", (now - 3, now - 3))
+    run = index.run("run")
+    assert (run["step"], run["score"]) == (4_000, 1.5)
+    assert run["rate"] == pytest.approx(2 * 1_000 / 2, rel=0.01)
+    assert run["remaining"] == pytest.approx(2_000 / 500, rel=0.01)
     for name in ("manifest.json", "metrics.jsonl"):
         os.utime(path / name, (now - 4_000, now - 4_000))
     (run,) = Index(Roots([tmp_path])).runs()

@@ -50,13 +50,6 @@ class Episodes:
                 found = self._kept.keep(name, _played(name, run))
         return found
 
-    def find(self, name: Name) -> Recording:
-        """Return an episode that is kept."""
-        found = self._kept.recall(name)
-        if found is None:
-            raise NotFound("this episode is not kept any more: play it again")
-        return found
-
 
 def _played(name: Name, run: Loaded) -> Recording:
     _, step, seed, number = name

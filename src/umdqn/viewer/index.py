@@ -20,6 +20,8 @@ _CHECKPOINT = re.compile(r"(\d{10})\.json")
 # A search may take this share of the time between two searches, so that training has the rest.
 _SHARE = 0.02
 _LEAST_SECONDS, _MOST_SECONDS = 1.0, 30.0
+# Steps from which the recent pace is computed.
+_SEEN = 8
 # A running run is quiet if nothing was written for this long, or for so many evaluations.
 _QUIET_SECONDS, _QUIET_EVALUATIONS = 180.0, 4.0
 
@@ -32,6 +34,16 @@ class Known(NamedTuple):
 
     stamps: tuple[Stamp, Stamp]
     summary: dict[str, Any]
+    seen: tuple[tuple[int, float], ...] = ()
+    """The last steps that were seen, and when they were written."""
+
+    def followed_by(self, step: int, written: float) -> tuple[tuple[int, float], ...]:
+        """Return the last steps, with one that is newer; a run that was set back begins anew."""
+        before = self.seen[-1:] and self.seen[-1]
+        if before and before[0] == step:
+            return self.seen
+        kept = self.seen if before and before[0] < step and before[1] < written else ()
+        return (*kept, (step, written))[-_SEEN:]
 
 
 class Index:
@@ -68,11 +80,13 @@ class Index:
             summary = self._summary(path, stamps)
         except (UmdqnError, OSError) as error:
             summary = _nothing() | {"status": "damaged", "error": str(error)}
-        written = [stamp[0] / 1e9 for stamp in stamps if stamp]
-        updated = max(written, default=None)
-        return Known(
-            stamps, {"id": name, "name": _shown(path, self._roots)} | summary | {"updated": updated}
-        )
+        updated = max((stamp[0] / 1e9 for stamp in stamps if stamp), default=None)
+        summary |= {"id": name, "name": _shown(path, self._roots), "updated": updated}
+        found = Known(stamps, summary)
+        if summary["status"] != "running" or updated is None:
+            return found
+        found = found._replace(seen=(known or found).followed_by(summary["step"], updated))
+        return found._replace(summary=summary | _recent_pace(summary, found.seen))
 
     def _summary(self, path: Path, stamps: tuple[Stamp, Stamp]) -> dict[str, Any]:
         self._roots.file(path, "manifest.json")
@@ -85,9 +99,8 @@ class Index:
             newest = None
         if newest is not None:
             found["score"] = newest[1]
-            found["step"] = (
-                max(found["step"], newest[0]) if found["status"] != "failed" else found["step"]
-            )
+            if found["status"] == "running":
+                found["step"] = max(found["step"], newest[0])
         return found | _pace(manifest, found, stamps)
 
 
@@ -141,6 +154,16 @@ def _pace(
     a_second = step / seconds
     remaining = (found["steps"] - step) / a_second if running else None
     return {"rate": a_second * found["seeds"], "remaining": remaining}
+
+
+def _recent_pace(summary: dict[str, Any], seen: tuple[tuple[int, float], ...]) -> dict[str, Any]:
+    """Return the pace since the first of some steps: without the time that compilation took."""
+    (first, begun), (last, ended) = seen[0], seen[-1]
+    if last <= first:
+        return {}
+    a_second = (last - first) / (ended - begun)
+    remaining = (summary["steps"] - last) / a_second
+    return {"rate": a_second * summary["seeds"], "remaining": remaining}
 
 
 def _timed(summary: dict[str, Any]) -> dict[str, Any]:

@@ -14,13 +14,17 @@ _DIGITS = 6
 def plain(values: Any, digits: int | None = _DIGITS) -> Any:
     """Return an array as nested lists; None where a number is not finite."""
     array = np.asarray(values)
-    if array.ndim:
-        return [plain(value, digits) for value in array]
+    if array.ndim > 1:
+        return [plain(row, digits) for row in array]
     if array.dtype.kind in "iub":
-        return array.item()
-    value = float(array)
-    if not math.isfinite(value):
-        return None
+        return array.tolist()
+    numbers = np.atleast_1d(array).tolist()
+    known = np.isfinite(numbers).tolist()
+    told = [_told(value, digits) if ok else None for value, ok in zip(numbers, known, strict=True)]
+    return told if array.ndim else told[0]
+
+
+def _told(value: float, digits: int | None) -> float:
     return value if digits is None else float(f"{value:.{digits}g}")
 
 

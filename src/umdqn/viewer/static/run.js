@@ -56,7 +56,7 @@ export function showRun({ main, trail, live }, id) {
     }
     const { run } = info;
     problem.replaceChildren(...(run.error ? [note(run.error, "bad")] : []));
-    live(run.status === "running" ? "live" : "");
+    live("");
     if (!shown) trail([{ text: "Runs", to: "./" }, { text: run.name }]);
     title.textContent = run.name;
     badge.replaceChildren(status(run));
