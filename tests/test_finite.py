@@ -24,6 +24,8 @@ from umdqn.envs.hosted import EnvironmentFault, GymnasiumEnvs, spec_of
 from umdqn.envs.tabular import FiniteEnvironment, limited
 from umdqn.envs.toy_text import ACTIONS
 from umdqn.errors import Notice, UmdqnError
+from umdqn.runs.build import build_agent
+from umdqn.runs.configure import configure
 from umdqn.runs.experience import experience
 
 OURS = {"inventory": inventory.ID, "random-walk": random_walk.ID}
@@ -262,6 +264,14 @@ SMALL = {
 }
 
 
+@pytest.fixture
+def small_mdp_agent():
+    """An agent that has learned nothing, on FrozenLake."""
+    env = find("FrozenLake-v1").compiled
+    agent = build_agent(configure("FrozenLake-v1", "dqn"))
+    return agent, agent.fresh(jax.random.key(0)), env.mdp
+
+
 def trained(env, agent, path, **fields):
     # Fields of parts that an agent does not have are left out.
     kept = {k: v for k, v in SMALL.items() if agent != "dqn" or not k.startswith(("rep", "met"))}
@@ -301,6 +311,27 @@ def test_accuracy_of_a_run_on_a_table(loop, agent, tmp_path, capsys):
     transitions = Transitions(state, seen.action, seen.reward, after, seen.terminated)
     floor = statistical_floor(mdp, transitions, actions, run.config.discount)
     assert report["floor"] == pytest.approx(floor["normalised_w1"])
+    assert report["untried"] == floor["unseen"]
+
+
+def test_accuracy_over_pairs_that_were_tried(small_mdp_agent):
+    """All pairs but one: the mean over all is that over the others and the one left out."""
+    agent, learned, mdp = small_mdp_agent
+    states = np.flatnonzero(mdp.visited)
+    pairs = [(s, a) for s in states for a in range(mdp.num_actions)]
+
+    def scored(tried):
+        state, action = np.array(tried).T
+        none = np.zeros(len(tried))
+        seen = Transitions(state, action, none, state, none.astype(bool))
+        return tabular.finite_accuracy(agent, learned, mdp, 0.9, seen)
+
+    whole, but_one = scored(pairs), scored(pairs[1:])
+    assert whole["normalised_w1_tried"] == pytest.approx(whole["normalised_w1"])
+    assert (whole["untried"], but_one["untried"]) == (0, 1)
+    alone = scored(pairs[:1])["normalised_w1_tried"]
+    total = alone + (len(pairs) - 1) * but_one["normalised_w1_tried"]
+    assert total / len(pairs) == pytest.approx(whole["normalised_w1"], rel=1e-5)
 
 
 def test_both_ways_to_measure_agree_on_the_grid_world(small_run):

@@ -216,16 +216,12 @@ def grid_world_accuracy(agent: Agent, learned: Learned, discount: float) -> Numb
 
 
 def summarise(distances: Distances, stds: np.ndarray, truth_error: float) -> Numbers:
-    """Return means over state-action pairs, given the standard deviations of the exact laws.
-
-    Laws that are points have no spread to divide by: `normalised_w1` is None then.
-    """
+    """Return means over state-action pairs, given the standard deviations of the exact laws."""
     greedy = distances.scores.argmax(axis=1)
     states = np.arange(len(greedy))
-    w1, spread = float(distances.w1.mean()), float(stds.mean())
     return {
-        "w1": w1,
-        "normalised_w1": w1 / spread if spread > 0 else None,
+        "w1": float(distances.w1.mean()),
+        "normalised_w1": normalised(distances.w1, stds),
         "w1_max": float(distances.w1.max()),
         "cramer": float(distances.cramer.mean()),
         "ks": float(distances.ks.mean()),
@@ -235,3 +231,12 @@ def summarise(distances: Distances, stds: np.ndarray, truth_error: float) -> Num
         "w1_greedy": float(distances.w1[states, greedy].mean()),
         "truth_error": truth_error,
     }
+
+
+def normalised(w1: np.ndarray, stds: np.ndarray) -> float | None:
+    """Return the mean distance in units of the mean standard deviation of the exact laws.
+
+    Laws that are points have no spread to divide by: None then.
+    """
+    spread = float(stds.mean())
+    return float(w1.mean()) / spread if spread > 0 else None

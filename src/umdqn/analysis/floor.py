@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from umdqn.analysis.accuracy import normalised
 from umdqn.analysis.dynamic_programming import exact_laws
 from umdqn.analysis.planning import read_policy
 from umdqn.analysis.tabulated import distance
@@ -37,6 +38,13 @@ class Empirical(NamedTuple):
     visits: np.ndarray
 
 
+def visits(transitions: Transitions, like: FiniteMdp) -> np.ndarray:
+    """Return how often each state-action pair occurs [S, A]."""
+    counts = np.zeros((like.num_states, like.num_actions), np.int64)
+    np.add.at(counts, (transitions.state, transitions.action), 1)
+    return counts
+
+
 def empirical_mdp(transitions: Transitions, like: FiniteMdp) -> Empirical:
     """Return the MDP whose probabilities are the frequencies of transitions.
 
@@ -46,8 +54,7 @@ def empirical_mdp(transitions: Transitions, like: FiniteMdp) -> Empirical:
     """
     state, action, reward, following, ended = _read(transitions, like)
     shape = (like.num_states, like.num_actions)
-    visits = np.zeros(shape, np.int64)
-    np.add.at(visits, (state, action), 1)
+    counts = visits(transitions, like)
     keys = np.stack([state, action, following, ended.astype(np.int64)], axis=1)
     rows: list[list[list[tuple[float, float, float, float, float]]]]
     rows = [[[] for _ in range(shape[1])] for _ in range(shape[0])]
@@ -56,8 +63,8 @@ def empirical_mdp(transitions: Transitions, like: FiniteMdp) -> Empirical:
     ends = np.cumsum(np.bincount(member.reshape(-1)))
     for (s, a, t, end), some in zip(groups, np.split(reward[order], ends[:-1]), strict=True):
         for value, std, count in _rewards(some):
-            rows[s][a].append((count / visits[s, a], t, value, std, end))
-    for s, a in np.argwhere(visits == 0):
+            rows[s][a].append((count / counts[s, a], t, value, std, end))
+    for s, a in np.argwhere(counts == 0):
         rows[s][a].append((1.0, s, 0.0, 0.0, 1.0))
     most = max(len(outcomes) for row in rows for outcomes in row)
     padding = (0.0,) * 5
@@ -75,7 +82,7 @@ def empirical_mdp(transitions: Transitions, like: FiniteMdp) -> Empirical:
         discount=like.discount,
         time_limit=like.time_limit,
     )
-    return Empirical(mdp, visits)
+    return Empirical(mdp, counts)
 
 
 def statistical_floor(
@@ -99,11 +106,10 @@ def statistical_floor(
     scored = visited & (found.visits > 0)
     if not scored.any():
         raise UmdqnError("no transition starts in a state that an agent can act in")
-    w1 = float(distance(estimate, truth)[scored].mean())
-    spread = float(truth.std[visited].mean())
+    w1 = distance(estimate, truth)[scored]
     return {
-        "w1": w1,
-        "normalised_w1": w1 / spread if spread > 0 else None,
+        "w1": float(w1.mean()),
+        "normalised_w1": normalised(w1, truth.std[visited]),
         "mean_error": float(np.abs(estimate.mean - truth.mean)[scored].mean()),
         "truth_error": float((truth.error + estimate.error)[scored].mean()),
         "transitions": int(found.visits.sum()),

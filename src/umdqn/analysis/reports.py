@@ -46,16 +46,18 @@ def accuracy_report(run: Run) -> dict[str, Any]:
     """Return the distances of learned laws from the exact ones: mean over seeds, and per seed.
 
     On the grid world the exact laws are those of an optimal policy, on other finite MDPs those of
-    each seed's own greedy policy.
+    each seed's own greedy policy. There, what the transitions of the run allow is told, too: the
+    floor, and the distance over the same state-action pairs, those that were tried.
     """
     mdp, discount = exact_mdp(run), run.config.discount
-    seen, seeds = _seen(run), {}
+    known, seeds = _known_experience(run), {}
     for seed, learned in run.learned.items():
         if run.config.env == EXACT_ENV:
             found = grid_world_accuracy(run.agent, learned, discount)
         else:
-            found = finite_accuracy(run.agent, learned, mdp, discount)
-            found["floor"] = _floor(run, learned, mdp, seen.get(seed))
+            transitions = _transitions(mdp, known[seed]) if seed in known else None
+            found = finite_accuracy(run.agent, learned, mdp, discount, transitions)
+            found["floor"] = _floor(run, learned, mdp, transitions)
         observations = mdp.observations[mdp.visited]
         found["crossing_rate"] = crossing_rate(run.agent, learned, observations)
         seeds[str(seed)] = found
@@ -64,7 +66,7 @@ def accuracy_report(run: Run) -> dict[str, Any]:
     return {**mean, "step": run.step, "seeds": run.with_steps(seeds)}
 
 
-def _seen(run: Run) -> dict[int, Experience]:
+def _known_experience(run: Run) -> dict[int, Experience]:
     """Return the transitions of every seed, or nothing if they are no longer kept."""
     try:
         return experience(run)
@@ -72,16 +74,22 @@ def _seen(run: Run) -> dict[int, Experience]:
         return {}
 
 
-def _floor(run: Run, learned: Learned, mdp: FiniteMdp, seen: Experience | None) -> float | None:
-    """Return the normalised W1 of the laws that the transitions of a seed suggest."""
-    if seen is None:
-        return None
+def _transitions(mdp: FiniteMdp, seen: Experience) -> Transitions:
+    """Return transitions with states as numbers."""
     numbers = {row.tobytes(): state for state, row in enumerate(mdp.observations)}
     state, following = (
         np.array([numbers[row.tobytes()] for row in rows])
         for rows in (seen.observation, seen.next_observation)
     )
-    transitions = Transitions(state, seen.action, seen.reward, following, seen.terminated)
+    return Transitions(state, seen.action, seen.reward, following, seen.terminated)
+
+
+def _floor(
+    run: Run, learned: Learned, mdp: FiniteMdp, transitions: Transitions | None
+) -> float | None:
+    """Return the normalised W1 of the laws that the transitions of a seed suggest."""
+    if transitions is None:
+        return None
     policy = greedy_policy(run.agent, learned, mdp)
     return statistical_floor(mdp, transitions, policy, run.config.discount)["normalised_w1"]
 

@@ -13,8 +13,9 @@ from jaxtyping import Array, Float
 
 from umdqn.agents.agent import Agent
 from umdqn.agents.state import Learned
-from umdqn.analysis.accuracy import WORST, Distances, Numbers, summarise
+from umdqn.analysis.accuracy import WORST, Distances, Numbers, normalised, summarise
 from umdqn.analysis.dynamic_programming import exact_laws
+from umdqn.analysis.floor import Transitions, visits
 from umdqn.analysis.planning import optimal_actions
 from umdqn.analysis.tabulated import ExactLaws
 from umdqn.envs.finite import FiniteMdp
@@ -37,11 +38,18 @@ class _Found(NamedTuple):
     scores: Float[Array, "*laws"]
 
 
-def finite_accuracy(agent: Agent, learned: Learned, mdp: FiniteMdp, discount: float) -> Numbers:
+def finite_accuracy(
+    agent: Agent,
+    learned: Learned,
+    mdp: FiniteMdp,
+    discount: float,
+    transitions: Transitions | None = None,
+) -> Numbers:
     """Return the numbers of `umdqn accuracy`, for one seed.
 
     Laws are compared with those of the agent's own policy. States are those that an agent
-    can act in: terminal states, and states that no episode reaches, are left out.
+    can act in: terminal states, and states that no episode reaches, are left out. What was learned
+    from `transitions` is also scored over the pairs of state and action that occur in them.
     """
     states = np.flatnonzero(mdp.visited)
     seen = jnp.asarray(mdp.observations[states])
@@ -51,10 +59,15 @@ def finite_accuracy(agent: Agent, learned: Learned, mdp: FiniteMdp, discount: fl
     truth = _truth(mdp, tuple(actions.tolist()), discount)
     measured = _distances(agent, learned, seen, found, truth, states)
     optimal = optimal_actions(mdp, discount)[states, greedy]
-    return summarise(measured, truth.std[states], float(truth.error[states].mean())) | {
+    numbers = summarise(measured, truth.std[states], float(truth.error[states].mean())) | {
         "optimal_actions": int(optimal.sum()),
         "states": len(states),
     }
+    if transitions is not None:
+        tried = visits(transitions, mdp)[states] > 0
+        numbers["normalised_w1_tried"] = normalised(measured.w1[tried], truth.std[states])
+        numbers["untried"] = int((~tried).sum())
+    return numbers
 
 
 def greedy_policy(agent: Agent, learned: Learned, mdp: FiniteMdp) -> np.ndarray:
