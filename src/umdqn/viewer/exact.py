@@ -43,14 +43,15 @@ def exact(run: Loaded, step: int, seed: int, state: np.ndarray) -> dict[str, Any
     if mdp is None:
         x, y = (int(part) for part in state)
         found = told(_grid_views(run.config.discount, grid.STATES.index((x, y))), run.actions)
-        return {"laws": found["laws"], "policy": policy}
+        return {key: found[key] for key in ("laws", "range")} | {"policy": policy}
     number = int(np.flatnonzero((mdp.observations == state).all(axis=1))[0])
     if not mdp.visited[number]:
         return {"laws": [], "policy": policy}
     actions = greedy_policy(run.agent, run.learned(step, seed), mdp)
     laws = _finite_laws(mdp, tuple(actions.tolist()), run.config.discount)
     rows = [_row(laws, number, action, name) for action, name in enumerate(run.actions)]
-    return {"laws": rows, "policy": policy}
+    ends = [end for row in rows for end in (row["z"][0], row["z"][-1])]
+    return {"laws": rows, "range": [min(ends), max(ends)], "policy": policy}
 
 
 def _mdp(run: Loaded) -> FiniteMdp | None:

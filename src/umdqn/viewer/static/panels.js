@@ -44,8 +44,10 @@ export class Panels {
   }
 
   draw() {
-    const { laws, range, fractions } = this.data;
+    const { laws, fractions } = this.data;
     const truth = this.exact?.laws ?? [];
+    const bounds = [this.data.range, ...(this.exact?.range ? [this.exact.range] : [])];
+    const range = [Math.min(...bounds.map(([low]) => low)), Math.max(...bounds.map(([, high]) => high))];
     const front = this.front;
     const order = laws.map((_, i) => i).sort((a, b) => (a === front) - (b === front));
     const style = (i) => ({ colour: colour(i), dash: dash(i), width: i === front ? 2.4 : 1.5, opacity: i === front ? 1 : 0.8 });
