@@ -256,6 +256,20 @@ def test_runs_that_cannot_be_read_are_listed_with_the_reason(small_run: Run, tmp
         assert "is gone" in page.refusal("laws", run="good", state="1,1")
 
 
+def test_numbers_that_are_none_break_nothing(small_run: Run, tmp_path: Path):
+    """A score that diverged, and lines that no run writes."""
+    path = copied(small_run, tmp_path / "run") / "metrics.jsonl"
+    with path.open("ab") as file:
+        file.write(line(4_000, 0, float("nan")) + line(4_000, 1, float("inf")))
+        file.write(line(10**30, 0, 1.0) + line(-1, 0, 1.0) + b"[" * 5_000 + b"\n\xff\n")
+    with served([tmp_path]) as page:
+        (run,) = page.ask("runs")["runs"]
+        assert (run["score"], run["step"]) == (None, 3_000)
+        found = page.ask("curves", run="run")
+        assert found["damaged"] == 4
+        assert found["series"][0]["steps"][:3] == [1_000, 2_000, 3_000]
+
+
 def test_a_directory_without_runs_is_an_empty_list(tmp_path: Path):
     with served([tmp_path]) as page:
         assert page.ask("runs") == {"roots": [str(tmp_path)], "complete": True, "runs": []}

@@ -3,13 +3,17 @@
 import contextlib
 import http.client
 import json
+import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
+from umdqn.runs.run import Run
 from umdqn.viewer.server import Site, site
+
+SECRET = "the-secret-outside"
 
 
 class Answer(NamedTuple):
@@ -69,3 +73,11 @@ def contents(path: Path) -> dict[str, tuple[int, bytes]]:
         for file in sorted(path.rglob("*"))
         if file.is_file()
     }
+
+
+def planted(run: Run, place: Path) -> Path:
+    """Copy a run into a directory of runs, and put a secret beside that directory."""
+    shutil.copytree(run.path, place / "runs" / "run")
+    (place / "outside").mkdir()
+    (place / "outside" / "secret").write_text(SECRET)
+    return place / "runs" / "run"

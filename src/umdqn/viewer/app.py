@@ -21,6 +21,7 @@ from starlette.routing import Route
 from umdqn.errors import UmdqnError
 from umdqn.viewer.asked import Asked
 from umdqn.viewer.library import Library
+from umdqn.viewer.numbers import finite
 from umdqn.viewer.roots import NotFound, Roots
 
 if TYPE_CHECKING:
@@ -81,6 +82,9 @@ class Service:
             except UmdqnError as error:
                 status = 404 if isinstance(error, NotFound) else 400
                 return JSONResponse({"error": str(error)}, status)
+            except OSError as error:
+                # Files of a run that trains come and go.
+                return JSONResponse({"error": f"a file is gone: {error.strerror}"}, 404)
             if isinstance(found, bytes):
                 return _tagged(request, found, "image/png")
             return _tagged(request, _encoded(found), "application/json")
@@ -95,7 +99,10 @@ class Service:
 
 def _encoded(data: Any) -> bytes:
     # ASCII only: names of files may have characters that are no text.
-    return json.dumps(data, allow_nan=False, separators=(",", ":")).encode()
+    try:
+        return json.dumps(data, allow_nan=False, separators=(",", ":")).encode()
+    except ValueError:
+        return _encoded(finite(data))
 
 
 def _tagged(request: Request, body: bytes, kind: str) -> Response:

@@ -15,6 +15,8 @@ from umdqn.errors import UmdqnError
 _OVERLAP = 256
 # Bytes that one reading takes at most: a file that is larger is read in several.
 _PIECE = 32_000_000
+# Larger whole numbers are no counts, and no number of the browser.
+_LARGEST = 2**53
 _NEEDED = {"step": int, "seed": int, "return_mean": float}
 
 
@@ -81,11 +83,8 @@ class GrowingRecords:
         self.version += 1
 
     def _line(self, line: bytes) -> None:
-        try:
-            record = json.loads(line)
-            if not all(type(record[name]) is kind for name, kind in _NEEDED.items()):
-                raise TypeError
-        except (ValueError, KeyError, TypeError, RecursionError):
+        record = _parsed(line)
+        if record is None:
             self.damaged += 1
             return
         row = len(self._steps)
@@ -139,6 +138,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
         record = json.loads(line)
         good = all(type(record[name]) is kind for name, kind in _NEEDED.items())
-        return record if good else None
+        counted = good and all(0 <= record[name] < _LARGEST for name in ("step", "seed"))
+        return record if counted else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import stat
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
@@ -14,6 +16,8 @@ _MANIFEST = "manifest.json"
 # Directories that one search looks into: enough for thousands of runs, bounded for `/`.
 _MOST_DIRECTORIES = 40_000
 _DEEPEST = 6
+# Seconds between two searches for runs that nobody has seen.
+_PAUSE = 1.0
 
 
 class NotFound(UmdqnError):
@@ -30,6 +34,7 @@ class Roots:
     def __init__(self, paths: Sequence[Path]):
         self.paths = [_existing(path) for path in paths]
         self._runs: dict[str, Path] = {}
+        self._searched = -math.inf
         self.complete = True
         """Whether the last search saw every directory."""
 
@@ -48,13 +53,13 @@ class Roots:
                     inner = directory.relative_to(root).as_posix()
                     name = prefix + (root.name if inner == "." else inner)
                     found[quote(os.fsencode(name), safe="/")] = directory
-        self._runs = found
+        self._runs, self._searched = found, time.monotonic()
         return found
 
     def run(self, name: str) -> Path:
         """Return the directory of a run's id; raise if no search has found it, or it is gone."""
         directory = self._runs.get(name)
-        if directory is None:
+        if directory is None and time.monotonic() - self._searched > _PAUSE:
             directory = self.search().get(name)
         if directory is None:
             raise NotFound(f"there is no run {name[:200]!r} here")

@@ -6,6 +6,8 @@ import { Chart } from "./chart.js";
 
 const percent = (share, digits = 0) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(digits)}%`);
 
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1).replaceAll("+-", "±");
+
 function facts(found) {
   const told = [["90% intervals cover", percent(found.coverage_90 ?? found.coverage?.["0.9"], 1)], ["Bias", number(found.bias, 3)], ["CRPS skill", number(found.crps_skill, 3)], ["Mass at edges", percent(found.edge_mass, 1)], ["Episodes", whole(found.episodes)]];
   return h("dl", { class: "facts" }, told.map(([name, value]) => h("div", {}, h("dt", { text: name }), h("dd", { text: value }))));
@@ -15,7 +17,7 @@ function facts(found) {
 export class Trust {
   constructor(run, step) {
     Object.assign(this, { run, step });
-    this.button = h("button", { type: "button", text: "Check against 200 new episodes", onclick: () => this.check() });
+    this.button = h("button", { type: "button", text: "Check against 200 new episodes a seed", onclick: () => this.check() });
     this.said = h("div", {});
     this.figures = h("div", {});
     this.element = h("section", { class: "card", "aria-label": "Trust" }, h("div", { class: "head" }, h("h2", { text: "Do realised returns fall where the laws say?" }), h("div", { class: "push" }, this.button)), this.said, this.figures);
@@ -28,13 +30,13 @@ export class Trust {
     this.text = text;
     if (!saved) this.said.replaceChildren(h("p", { class: "faint", text: "Not checked yet. The check plays the greedy policy here; it writes nothing. umdqn calibrate RUN --save keeps a verdict with the run." }));
     else if (saved.error) this.said.replaceChildren(note(saved.error, "warn"));
-    else this.said.replaceChildren(h("p", { class: "verdict", text: saved.verdict }), h("p", { class: "faint", text: `Saved by umdqn calibrate for the checkpoint of step ${saved.steps.map(whole).join(", ")}.` }), facts(saved));
+    else this.said.replaceChildren(h("p", { class: "verdict", text: sentence(saved.verdict) }), h("p", { class: "faint", text: `Saved by umdqn calibrate for the checkpoint of step ${saved.steps.map(whole).join(", ")}.` }), facts(saved));
   }
 
   async check() {
     const step = this.step();
     this.button.disabled = true;
-    this.button.textContent = "Playing 200 episodes…";
+    this.button.textContent = "Playing episodes…";
     try {
       this.report = await ask("calibration", { run: this.run, step, episodes: 200 });
       this.draw(this.report);
@@ -42,11 +44,11 @@ export class Trust {
       this.figures.replaceChildren(note(error.message, "bad"));
     }
     this.button.disabled = false;
-    this.button.textContent = "Check against 200 new episodes";
+    this.button.textContent = "Check against 200 new episodes a seed";
   }
 
   draw(found) {
-    this.said.replaceChildren(h("p", { class: "verdict", text: found.verdict }), h("p", { class: "faint", text: `Checkpoint of step ${whole(found.step)}, ${whole(found.episodes)} episodes over ${found.seeds} ${found.seeds === 1 ? "seed" : "seeds"}.` }), facts(found));
+    this.said.replaceChildren(h("p", { class: "verdict", text: sentence(found.verdict) }), h("p", { class: "faint", text: `Checkpoint of step ${whole(found.step)}, ${whole(found.episodes)} episodes over ${found.seeds} ${found.seeds === 1 ? "seed" : "seeds"}.` }), facts(found));
     const transforms = new Chart({ height: 210, x: "share of the law below the realised return", y: "density" });
     const coverage = new Chart({ height: 210, x: "central interval of the law", y: "returns inside" });
     const groups = new Chart({ height: 210, x: "tenth of steps, worst to best prediction", y: "return" });
