@@ -27,6 +27,9 @@ NAMES = (
     "calibration",
 )
 
+# Some requests are sound, and compile programs.
+PATIENCE = 300
+
 
 @pytest.fixture
 def copy(small_run: Run, tmp_path: Path) -> Path:
@@ -98,7 +101,7 @@ def hostile(choice: random.Random, port: int) -> tuple[bytes, bool]:
 
 def answer_to(request: bytes, port: int) -> bytes:
     """Send a request and return all that comes back before the server closes."""
-    with contextlib.closing(socket.create_connection(("127.0.0.1", port), 60)) as to:
+    with contextlib.closing(socket.create_connection(("127.0.0.1", port), PATIENCE)) as to:
         with contextlib.suppress(OSError):
             to.sendall(request)
         found = b""
@@ -111,7 +114,7 @@ def answer_to(request: bytes, port: int) -> bytes:
 
 def abandon(request: bytes, port: int) -> None:
     """Send a part of a request, or noise, and hang up."""
-    with contextlib.closing(socket.create_connection(("127.0.0.1", port), 60)) as to:
+    with contextlib.closing(socket.create_connection(("127.0.0.1", port), PATIENCE)) as to:
         to.sendall(request)
 
 

@@ -140,4 +140,7 @@ def application(roots: Roots) -> Starlette:
         return JSONResponse({"error": "there is nothing at this address"}, 404)
 
     pages = [Route("/", static), Route("/static/{name}", static)]
-    return Starlette(routes=[*pages, *service.routes()], exception_handlers={404: missing})
+    found = Starlette(routes=[*pages, *service.routes()], exception_handlers={404: missing})
+    # Addresses are exact: a redirection would repeat what a request says of its host.
+    found.router.redirect_slashes = False
+    return found
