@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import shutil
 import socket
 import subprocess
 import sys
@@ -156,6 +157,8 @@ def bombard(copy: Path, count: int, seed: int) -> dict[bytes, int]:
 
 
 def test_hundreds_of_hostile_requests_are_refused(copy: Path):
+    # Without checkpoints there is nothing to compile.
+    shutil.rmtree(copy / "checkpoints")
     statuses = bombard(copy, 300, seed=0)
     assert statuses.keys() >= {b"200", b"400", b"403", b"404", b"405"}
 

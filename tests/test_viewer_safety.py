@@ -17,7 +17,7 @@ from umdqn.runs.files import read_sealed, write_sealed
 from umdqn.runs.run import Run
 from umdqn.viewer.roots import Roots
 from umdqn.viewer.server import open_browser
-from viewing import served
+from viewing import planted, served
 
 
 def manifest_of(path: Path, **config: object) -> None:

@@ -91,11 +91,6 @@ class Service:
 
         return Route(f"/api/{name}", answer)
 
-    def close(self) -> None:
-        """Stop the threads once they are done with what they do."""
-        for thread in self._threads.values():
-            thread.shutdown(wait=False, cancel_futures=True)
-
 
 def _encoded(data: Any) -> bytes:
     # ASCII only: names of files may have characters that are no text.
