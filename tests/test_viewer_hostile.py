@@ -4,16 +4,13 @@ import contextlib
 import random
 import shutil
 import socket
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import pytest
 
 from umdqn.runs.run import Run
-from viewing import SECRET, planted
+from viewing import SECRET, planted, process
 
 NAMES = (
     "runs",
@@ -117,21 +114,6 @@ def abandon(request: bytes, port: int) -> None:
     """Send a part of a request, or noise, and hang up."""
     with contextlib.closing(socket.create_connection(("127.0.0.1", port), PATIENCE)) as to:
         to.sendall(request)
-
-
-@contextlib.contextmanager
-def process(directory: Path) -> Iterator[int]:
-    """Serve a directory from a process of its own, which may print nothing but its greeting."""
-    command = [sys.executable, "-m", "umdqn", "view", str(directory), "--port", "0"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, **pipes) as server:
-        try:
-            assert server.stdout is not None
-            yield int(server.stdout.readline().strip().rstrip("/").rpartition(":")[2])
-        finally:
-            server.terminate()
-            said = server.communicate(timeout=60)[1]
-    assert len(said.splitlines()) == 1, said
 
 
 def bombard(copy: Path, count: int, seed: int) -> dict[bytes, int]:

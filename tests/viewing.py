@@ -4,6 +4,8 @@ import contextlib
 import http.client
 import json
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -64,6 +66,21 @@ def served(paths: Sequence[Path], host: str = "127.0.0.1") -> Iterator[Served]:
         page.stop()
         thread.join(30)
         assert not thread.is_alive()
+
+
+@contextlib.contextmanager
+def process(directory: Path) -> Iterator[int]:
+    """Serve a directory from a process of its own, which may print nothing but its greeting."""
+    command = [sys.executable, "-m", "umdqn", "view", str(directory), "--port", "0"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **pipes) as server:
+        try:
+            assert server.stdout is not None
+            yield int(server.stdout.readline().strip().rstrip("/").rpartition(":")[2])
+        finally:
+            server.terminate()
+            said = server.communicate(timeout=60)[1]
+    assert len(said.splitlines()) == 1, said
 
 
 def contents(path: Path) -> dict[str, tuple[int, bytes]]:
