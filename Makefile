@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup demo test lint types unit test-slow torture bench study clean
+.PHONY: setup demo test lint types unit test-slow torture bench study ranges licences clean
 .DELETE_ON_ERROR:
 
 setup: $(VENV)/.installed
@@ -48,9 +48,27 @@ test-slow: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-bench
 	@$(BIN)/python benchmarks/bench.py
 
+# The tests with the oldest and with the newest dependencies that the ranges allow.
+ranges:
+	@mkdir -p .ranges
+	@for end in oldest newest; do \
+		$(PYTHON) -m venv .ranges/$$end || exit 1; \
+		python=.ranges/$$end/bin/python; pins=.ranges/$$end.txt; : > $$pins; \
+		$$python -m pip install --quiet packaging || exit 1; \
+		if [ $$end = oldest ]; then $$python tools/supply.py oldest > $$pins || exit 1; fi; \
+		$$python -m pip install --quiet --upgrade --upgrade-strategy eager \
+			--constraint $$pins --editable ".[dev]" || exit 1; \
+		echo "Testing with the $$end dependencies"; \
+		$$python -m pytest -n 2 --dist loadfile -m "not slow and not torture" || exit 1; \
+	done
+
+# docs/licences.md, from what is installed.
+licences: $(VENV)/.installed-dev
+	@$(BIN)/python tools/supply.py licences > docs/licences.md
+
 # How true the laws of every algorithm are, five seeds each: hours on two cores, resumable.
 study: $(VENV)/.installed
 	@$(BIN)/umdqn study laws --out runs/laws-study
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .ranges .pytest_cache .mypy_cache .ruff_cache

@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import os
 import pkgutil
 import resource
 
@@ -19,6 +20,9 @@ from pathlib import Path
 
 import jax
 import pytest
+
+# The key that signs runs is made here, not in the home directory.
+os.environ["XDG_STATE_HOME"] = str(Path(__file__).parents[1] / ".pytest_cache/state")
 
 from umdqn.loops.machine import return_freed_memory, use_all_cores
 from umdqn.runs.configure import configure

@@ -7,7 +7,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1] / "src" / "umdqn"
 FLOW = (
+    "text",
     "errors",
+    "extras",
     "specs",
     "parts",
     "numerics",
@@ -32,7 +34,7 @@ FLOW = (
     "viewer",
     "cli",
 )
-SIDE = {"envs": {"errors", "specs", "parts"}}
+SIDE = {"envs": {"text", "errors", "extras", "specs", "parts"}}
 TOP = {"__init__", "__main__"}
 FILES = sorted(ROOT.rglob("*.py"))
 

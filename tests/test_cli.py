@@ -8,6 +8,8 @@ import pytest
 import umdqn
 from umdqn.cli.main import main
 from umdqn.errors import Notice
+from umdqn.runs.config import Config
+from umdqn.runs.fields import from_dict, leaves, to_dict
 
 
 def test_agents_and_envs_are_listed(capsys):
@@ -42,6 +44,51 @@ def test_help_names_every_field(capsys):
         "--steps",
     ):
         assert field in text
+
+
+def shown(arguments, capsys):
+    """What a command prints that ends at once."""
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_help_on_a_part_or_an_option_is_about_nothing_else(capsys):
+    part = shown(["train", "--help", "replay"], capsys)
+    assert part.startswith("replay: Replay memories")
+    capacity = (
+        "--replay.capacity, --buffer-size INT Transitions kept; the oldest are replaced first."
+    )
+    assert f"{capacity} (at least 1; default 10000)" in part
+    assert "--metric" not in part
+    option = shown(["train", "--help", "gamma"], capsys)
+    assert option.startswith("option: --discount, --gamma FLOAT")
+    assert option.endswith("(from 0 to below 1)")
+    assert shown(["--help", "evaluate"], capsys) == shown(["evaluate", "--help"], capsys)
+
+
+def test_options_of_other_libraries_reach_the_configuration_that_is_shown(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    given = ["--env", "CartPole-v1", "--agent", "umdqn-w", "--preset", "paper"]
+    given += ["--lr", "0.5", "--total_timesteps", "1e4", "--gamma", "0.5", "--domain", "-1", "1"]
+    assert main(["train", *given, "--show-config", "--json"]) == 0
+    config = json.loads(capsys.readouterr().out)
+    overrides = {"optimiser.learning_rate": 0.5, "steps": 10_000, "discount": 0.5}
+    overrides["domain"] = [-1, 1]
+    assert config == to_dict(umdqn.configure("CartPole-v1", "umdqn-w", "paper", overrides))
+    assert main(["train", *given, "--show-config"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert ["env", "CartPole-v1", "argument"] in rows
+    assert ["domain", "-1", "1", "option"] in rows
+    assert ["optimiser.learning_rate", "0.5", "option"] in rows
+    assert ["optimiser.epsilon", "1e-05", "default"] in rows
+    assert ["metric", "wasserstein", "agent"] in rows
+    assert ["replay.warmup", "10000", "preset"] in rows
+    assert {path for path, *_ in rows} == {path for path, _, _ in leaves(from_dict(Config, config))}
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_json_is_one_object_and_nothing_else(small_run, capsys):
@@ -81,7 +128,7 @@ BAD = {
     "capitals": (["train", "grid-world", "DQN"], "did you mean 'dqn'?"),
     "nothing to compare": (["compare", "/nowhere", "--out", "x"], "there is no such file"),
     "preset": (["train", "--preset", "papr"], "did you mean 'paper'?"),
-    "option": (["train", "--metric.kapa", "1"], "did you mean 'metric.kappa'?"),
+    "option": (["train", "--metric.kapa", "1"], "did you mean '--metric.kappa'?"),
     "representation": (["train", "--representation", "umnn-cfd"], "did you mean 'umnn-cdf'?"),
     "field of another metric": (["train", "--metric.kappa", "1"], "metric 'cramer'"),
     "domain": (["train", "--domain", "2", "-2"], "z_min must be below z_max"),
@@ -97,7 +144,7 @@ BAD = {
     "checkpoint": (["evaluate", "/nowhere", "--checkpoint", "bets"], "last, best or a step"),
     "run": (["evaluate", "/nowhere"], "there is no such directory"),
     "extra argument": (["train", "grid-world", "umdqn-c", "more"], "unexpected argument 'more'"),
-    "option before the command": (["--verson"], "did you mean 'version'?"),
+    "option before the command": (["--verson"], "did you mean '--version'?"),
     "count beyond 32 bits": (["train", "--replay.capacity", "3e9"], "below 2^31"),
     "seed beyond 32 bits": (["train", "--seed", "1e20"], "seed"),
     "metric for quantiles": (
@@ -128,6 +175,15 @@ BAD = {
     "study": (["study", "lows", "--out", "x"], "invalid choice: 'lows'"),
     "study steps": (["study", "laws", "--out", "x", "--steps", "0"], "steps = 0"),
     "section": (["study", "laws", "--out", "x", "--only", "kapa"], "did you mean 'kappa'?"),
+    "nothing like it": (["train", "--zzz", "1"], "(umdqn train --help lists them)"),
+    "option of another library": (["train", "--net-arch", "64"], "torso.widths sets the layers"),
+    "environment left out": (["train", "umdqn-w"], "'umdqn-w' is an agent"),
+    "environment twice": (["train", "grid-world", "--env", "Taxi-v4"], "env is given twice"),
+    "help on nothing": (["train", "--help", "repaly"], "did you mean 'replay'?"),
+    "shell": (["completion", "tcsh"], "invalid choice: 'tcsh'"),
+    "no shell": (["completion"], "name a shell: bash, zsh, fish"),
+    "json alone": (["train", "--json"], "--json goes with --show-config"),
+    "explore": (["law-of", "a:b", "grid-world", "--explore", "2"], "explore = 2.0 is not allowed"),
     "missing state": (["laws", "/nowhere", "--out", "x.png"], "--state"),
 }
 

@@ -11,10 +11,12 @@ import pytest
 import umdqn
 from umdqn.cli.main import main
 from umdqn.errors import Notice, UmdqnError
+from umdqn.runs import files
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.configure import configure
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import read_sealed, write_sealed
+from umdqn.runs.following import policy_name
 from umdqn.runs.run import load
 from umdqn.runs.start import resume, train_config, train_once
 from witness import SMALL, digest
@@ -60,13 +62,40 @@ FILES = {
 def test_a_damaged_checkpoint_is_named_and_the_one_before_is_used(run, finished, file, damage):
     path = run.path / FILES[file]
     DAMAGES[damage](path)
-    if (file, damage) == ("index", "remove"):
-        # Without its index a checkpoint never was.
+    with pytest.warns(Notice, match=rf"{path.name}.*step 800 is used instead"):
         again = resume(run.path, steps=1_200)
-    else:
-        with pytest.warns(Notice, match=rf"{path.name}.*step 800 is used instead"):
-            again = resume(run.path, steps=1_200)
     assert digest(again) == finished[1]
+
+
+def test_a_checkpoint_that_is_gone_is_announced(run):
+    """The manifest tells of it: an older one is never used in silence."""
+    (run.path / FILES["index"]).unlink()
+    gone = rf"{FILES['index']} is missing"
+    with pytest.warns(Notice, match=f"{gone}; the checkpoint of step 800 is used instead"):
+        assert load(run.path).step == 800
+    best = pytest.raises(UmdqnError, match="has no evaluation at a checkpoint")
+    with best, pytest.warns(Notice, match=f"{gone}; the best of the other checkpoints is used"):
+        load(run.path, "best")
+    with pytest.warns(Notice, match=f"{gone}; the policy of step 800 is followed"):
+        assert policy_name(run.path) == f"{run.path.resolve()}@800"
+
+
+def test_metrics_that_go_on_after_the_end_are_refused(run):
+    path = run.path / "metrics.jsonl"
+    sound = path.read_bytes()
+    more = b'{"step": 1250, "seed": 0, "return_mean": 1.0}\n'
+    for longer in (sound + sound, sound + more, sound + b"{"):
+        path.write_bytes(longer)
+        with pytest.raises(UmdqnError, match="goes on after the end of the run"):
+            run.directory.read_metrics()
+    # Of a run that was killed, lines may be newer than the manifest; none of them comes twice.
+    manifest = run.path / "manifest.json"
+    write_sealed(manifest, read_sealed(manifest) | {"status": "running"})
+    path.write_bytes(sound + more)
+    assert run.directory.read_metrics()[-1]["step"] == 1_250
+    path.write_bytes(sound + sound)
+    with pytest.raises(UmdqnError, match=r"corrupt: line \d+ comes twice"):
+        run.directory.read_metrics()
 
 
 def test_damaged_metrics_are_named(run, finished):
@@ -232,14 +261,14 @@ def test_a_run_that_was_killed_before_it_said_so_is_finished(run, finished):
 def test_what_cannot_be_read_is_not_given_up(run, finished, monkeypatch):
     """A fault of the file system is no damage: nothing is deleted, and the next try goes on."""
     newest = run.path / FILES["loop"]
-    read = Path.read_bytes
+    read = files.open_regular
 
-    def faulty(path):
+    def faulty(path, *flags):
         if path == newest:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return read(path)
+        return read(path, *flags)
 
-    monkeypatch.setattr(Path, "read_bytes", faulty)
+    monkeypatch.setattr(files, "open_regular", faulty)
     with pytest.raises(UmdqnError, match=f"cannot read {newest}: Input/output error"):
         resume(run.path, steps=1_200)
     assert load(run.path).manifest["status"] == "finished"

@@ -196,7 +196,7 @@ def test_divergence_stops_the_run_and_keeps_the_last_good_checkpoint(tmp_path):
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(run.learned))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_stop_saves_and_exits_cleanly(number, tmp_path):
     out = tmp_path / "run"
     process = subprocess.Popen(

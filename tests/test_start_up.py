@@ -98,16 +98,24 @@ def test_two_seeds_in_python_run_at_once(before: str, devices: int, tmp_path: Pa
     assert found == {"devices": devices, "threads": 2, "most": 2}
 
 
-def test_every_field_in_help_has_a_text_and_a_default(tmp_path: Path) -> None:
-    lines = python(called(["train", "--help"]), tmp_path)
-    section = lines.split("configuration:", 1)[1]
-    shown = " ".join(section.split())
-    # Each entry begins with its option; the text between two of them is its help.
-    entries = re.findall(r" --([a-z_.]+) (?=[A-Za-z])(.*?)(?= --[a-z_.]+ (?=[A-Za-z])|$)", shown)
-    assert [name for name, _ in entries] == re.findall(r"^  --([a-z_.]+)", section, re.MULTILINE)
-    assert {"steps", "metric.kappa", "replay.capacity"} <= dict(entries).keys()
-    for name, entry in entries:
-        assert len(entry.split()) > 3, name
-    without = {name for name, entry in entries if "default" not in entry}
+def test_every_field_in_help_has_a_text_a_default_and_a_range(tmp_path: Path) -> None:
+    section = python(called(["train", "--help"]), tmp_path).split("configuration:", 1)[1]
+    # An entry begins with its option; the lines below it are indented further.
+    found = re.findall(r"^  --([a-z_.]+)(?:, --[a-z-]+)* (.*(?:\n {6}.*)*)", section, re.MULTILINE)
+    entries = {name: " ".join(entry.split()) for name, entry in found}
+    assert {"steps", "metric.kappa", "replay.capacity", "discount"} <= entries.keys()
+    for name, entry in entries.items():
+        metavar, *words = entry.split()
+        assert len(words) > 3, name
+        if metavar in ("INT", "FLOAT", "N,N,..."):
+            assert re.search(r"\((.*; )?(one or more|at least|from|above) ", entry), name
+    without = {name for name, entry in entries.items() if "default" not in entry}
     # The algorithm chooses the first two; the others are objects, given in Python.
     assert without <= {"representation", "metric", "torso.make", "optimiser.transformation"}
+
+
+def test_help_takes_little_time(tmp_path: Path) -> None:
+    """Of the processor: bytecode is compiled by the first of two calls."""
+    tell = "\nimport time\nprint('\\n', time.process_time())"
+    times = [python(called(["train", "--help"]) + tell, tmp_path).split()[-1] for _ in range(2)]
+    assert float(times[-1]) < 0.6

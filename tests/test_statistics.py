@@ -1,10 +1,15 @@
 """Statistics over few runs: hand-derived cases, and scipy where it has the same thing."""
 
+import re
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
-from umdqn.analysis.comparison import final_table, scores_of, summary_table
+from umdqn.analysis.comparison import final_table, scales_table, scores_of, summary_table
+from umdqn.analysis.reference import reference_scores
 from umdqn.analysis.statistics import (
     estimate,
     iqm,
@@ -18,6 +23,7 @@ from umdqn.analysis.statistics import (
     resampled,
     sample_efficiency,
 )
+from umdqn.envs.catalogue import CATALOGUE
 from umdqn.errors import UmdqnError
 
 SCORES = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 80.0]])
@@ -87,16 +93,29 @@ def test_intervals():
 
 
 def test_curves():
-    values = np.array([[0.0, 2.0, 4.0, 12.0]])
-    np.testing.assert_allclose(moving_average(values, 2), [[0, 1, 3, 8]])
-    np.testing.assert_allclose(moving_average(values, 9), [[0, 1, 2, 4.5]])
+    values = np.array([[0.0, 3.0, 6.0, 12.0]])
+    # Of three around each, (0 + 3 + 6) / 3 and (3 + 6 + 12) / 3; both ends stay.
+    np.testing.assert_allclose(moving_average(values, 3), [[0, 3, 7, 12]])
+    np.testing.assert_allclose(moving_average(values, 9), [[0, 3, 7, 12]])
+    np.testing.assert_allclose(moving_average(values, 1), values)
+    five = np.array([[5.0, 0.0, 10.0, 20.0, 5.0]])
+    np.testing.assert_allclose(moving_average(five, 5), [[5, 5, 8, 35 / 3, 5]])
     runs = np.stack([values, values + 2])
-    curve = sample_efficiency([1, 2, 3, 4], runs, mean, window=2)
-    np.testing.assert_allclose(curve.value, [1, 2, 4, 9])
+    curve = sample_efficiency([1, 2, 3, 4], runs, mean, window=3)
+    np.testing.assert_allclose(curve.value, [1, 4, 8, 13])
     np.testing.assert_allclose(curve.high - curve.low, 2)
-    # The middle two of 0, 1, 3, 100, and of their averages with what follows: 0, 1, 4, 50.
+    # The middle two of 0, 1, 3, 100 and of 0, 0, 1, 5.
     four = np.array([[[0.0, 0.0]], [[1.0, 1.0]], [[3.0, 5.0]], [[100.0, 0.0]]])
-    np.testing.assert_allclose(sample_efficiency([1, 2], four, window=2).value, [2, 2.5])
+    np.testing.assert_allclose(sample_efficiency([1, 2], four, window=3).value, [2, 0.5])
+    with pytest.raises(UmdqnError, match="window = 2 is not allowed: an odd number"):
+        moving_average(values, 2)
+
+
+@given(st.floats(-5, 5), st.floats(-5, 5), st.integers(1, 30), st.sampled_from([1, 3, 5, 9]))
+def test_smoothing_shifts_no_end(start, slope, count, window):
+    """A straight line stays as it is, also where it begins and ends."""
+    line = start + slope * np.arange(count)
+    np.testing.assert_allclose(moving_average(line, window), line, atol=1e-9)
 
 
 def record(env, agent, seed, step, score):
@@ -128,7 +147,7 @@ def test_scores_of_records():
     assert better == {("fast", "slow"): (1, 1, 1)}
     header, rows = summary_table(RECORDS)
     assert header[:2] == ["env", "agent"]
-    assert rows[1] == ["a", "fast", "20", "2", "40.500 [40.000, 41.000]"]
+    assert rows[1] == ["a", "fast", "20", "2", "40.500 (2 runs)"]
 
 
 def test_final_returns_and_falls_by_hand():
@@ -139,7 +158,7 @@ def test_final_returns_and_falls_by_hand():
     np.testing.assert_allclose(scores.final("x", "a"), [8])
     # Below the best so far by 0, 5, 0, 3 and 1 of 10 at the last five.
     assert scores.fall("x", "a") == pytest.approx(9 / 5 / 10) == 0.18
-    assert final_table(scores)[1] == [["a", "x", "1", "8.000", "10.000 at 5", "0.180"]]
+    assert final_table(scores)[1] == [["a", "x", "1", "8.000 (1 run)", "10.000 at 5", "0.180"]]
     assert scores_of([record("a", "x", 0, 1, 3.0)]).fall("x", "a") == 0
 
 
@@ -191,3 +210,43 @@ def test_algorithms_are_compared_where_all_were_tried():
     assert single.repeated == ["a", "b"]
     with pytest.raises(UmdqnError, match="finite"):
         estimate(np.array([[np.nan]]), mean)
+
+
+def test_intervals_are_shown_from_five_runs_on():
+    for runs in range(1, 7):
+        records = [record("a", "x", seed, 10, float(seed)) for seed in range(runs)]
+        shown = summary_table(records)[1][0][-1]
+        mean_shown = f"{(runs - 1) / 2:.3f}"
+        if runs < 5:
+            assert shown == f"{mean_shown} ({runs} run{'s' * (runs > 1)})"
+        else:
+            assert re.fullmatch(rf"{re.escape(mean_shown)} \[\d\.\d+, \d\.\d+\]", shown)
+
+
+def test_returns_are_normalised_by_known_scales():
+    """CartPole: 21.9 of a random policy is 0, the limit of 500 is 1; `b` has no known scale."""
+    records = [
+        record(env, agent, 0, 10, score)
+        for env, scores in {"CartPole-v1": (500.0, 260.95), "b": (3.0, 5.0)}.items()
+        for agent, score in zip(("x", "y"), scores, strict=True)
+    ]
+    scores = scores_of(records)
+    np.testing.assert_allclose(scores.normalised("x"), [[1, 0]])
+    np.testing.assert_allclose(scores.normalised("y"), [[0.5, 1]])
+    header, rows = scales_table(scores)
+    assert header == ["env", "0 is", "1 is"]
+    assert rows == [
+        [
+            "CartPole-v1",
+            "21.9: uniformly random policy",
+            "500: the time limit, the largest return there is",
+        ],
+        ["b", "3: worst run here", "5: best run here"],
+    ]
+
+
+def test_every_known_scale_is_of_an_environment_and_says_where_it_comes_from():
+    for name, known in reference_scores().items():
+        assert name in CATALOGUE
+        assert known.low < known.high
+        assert len(known.high_source) > 10

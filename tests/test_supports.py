@@ -207,8 +207,22 @@ UNITS = {
 
 def changed_units(name: str) -> tuple[Unit, Unit]:
     before, scale, centre, after, deviation = UNITS[name]
-    first, second = Unit.of(before, scale), Unit.of(centre, after)
+    first, second = Unit.of(before, scale)._replace(mean=jnp.float32(1)), Unit.of(centre, after)
     return first, second._replace(deviation=jnp.float32(deviation))
+
+
+def test_means_learned_before_any_reward_was_seen_are_forgotten():
+    """They are in no unit: kept, 0.001 would be a thousand times a return of a millionth."""
+    placer = Learned().build(4, 3, jax.random.key(0))
+    placer = eqx.tree_at(
+        lambda each: each.location,
+        placer,
+        placer.location.changed(jnp.full((4, 3), 1e-3), jnp.full(3, 1e-3)),
+    )
+    before = Unit.of(0.0, 1.0)
+    after = before._replace(centre=jnp.float32(2e-6), scale=jnp.float32(1e-6))
+    moved = placer.rescaled(before, after)
+    np.testing.assert_allclose(moved(jnp.ones(4), after).moments.mean, 2e-6, rtol=1e-6)
 
 
 # IQN's quantiles are relative to where a law lies: their mean is that place only if they say so.

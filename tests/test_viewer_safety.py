@@ -13,6 +13,7 @@ import pytest
 
 from umdqn.cli.main import main
 from umdqn.errors import Notice, UmdqnError
+from umdqn.extras import install_command
 from umdqn.runs.files import read_sealed, write_sealed
 from umdqn.runs.run import Run
 from umdqn.viewer.roots import Roots
@@ -236,10 +237,8 @@ def test_the_missing_extra_is_named(tmp_path: Path):
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
     )
-    assert (done.returncode, done.stderr) == (
-        1,
-        "umdqn: umdqn view needs an extra: pip install 'umdqn[view]'\n",
-    )
+    known = f"umdqn: umdqn view needs an extra: {install_command('view')}\n"
+    assert (done.returncode, done.stderr) == (1, known)
 
 
 def test_a_huge_tree_is_searched_in_part_and_said_so(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from umdqn.envs.finite import FiniteMdp
     from umdqn.errors import UmdqnError
     from umdqn.laws.law import Law
-    from umdqn.runs.callbacks import Callback
+    from umdqn.runs.callbacks import Callback, StopTraining
     from umdqn.runs.config import Config
     from umdqn.runs.configure import configure
     from umdqn.runs.kinds import register
@@ -40,6 +40,7 @@ _HOMES = {
     "Law": "umdqn.laws.law",
     "PolicyLaw": "umdqn.runs.policy_law",
     "Run": "umdqn.runs.run",
+    "StopTraining": "umdqn.runs.callbacks",
     "UmdqnError": "umdqn.errors",
     "configure": "umdqn.runs.configure",
     "exact_laws": "umdqn.analysis.dynamic_programming",
@@ -61,6 +62,7 @@ __all__ = [
     "Law",
     "PolicyLaw",
     "Run",
+    "StopTraining",
     "UmdqnError",
     "__version__",
     "configure",

@@ -2,6 +2,10 @@
 
 import sys
 
+if not sys.flags.safe_path:
+    # Python looks in the working directory first: a file there must not stand in for a library.
+    sys.path.append(sys.path.pop(0))
+
 from umdqn.cli.main import main
 
 if __name__ == "__main__":

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
+from typing import Any
 
 import jax
 import numpy as np
 
-from umdqn.errors import check
+from umdqn.errors import check, check_count
 
 Key = jax.Array
 """A typed JAX random key."""
@@ -17,6 +19,12 @@ AnyArray = jax.Array | np.ndarray
 
 UNBOUNDED = 3.4e38
 """Stands for "no bound": finite, so that JSON can hold it."""
+
+MOST_ACTIONS = 2**16
+"""Most actions of an environment: networks have outputs for each, specifications a name."""
+
+MOST_ENTRIES = 2**24
+"""Most numbers in an observation."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +57,24 @@ class Observation:
     stack: int = 1
     """Frames that an image stacks on its first axis; replay memories keep each frame once."""
 
+    def __post_init__(self) -> None:
+        for length in self.shape:
+            check_count("shape", length)
+        entries = math.prod(self.shape)
+        check(entries <= MOST_ENTRIES, "shape", self.shape, f"at most {MOST_ENTRIES:,} entries")
+        numeric = "a NumPy type of real numbers, such as float32"
+        check(_is_numeric(self.dtype), "dtype", self.dtype, numeric)
+        for name, bounds in (("low", self.low), ("high", self.high)):
+            fits = len(bounds) in (1, entries)
+            check(fits, name, bounds, f"one bound, or one for each of {entries:,} entries")
+            inside = all(-UNBOUNDED <= bound <= UNBOUNDED for bound in bounds)
+            check(inside, name, bounds, f"numbers from {-UNBOUNDED:g} to {UNBOUNDED:g}")
+        check_count("stack", self.stack)
+        whole = self.stack == 1 or (self.is_picture and self.shape[0] == self.stack)
+        check(
+            whole, "stack", self.stack, f"1, or the first axis of a picture of shape {self.shape}"
+        )
+
     def __str__(self) -> str:
         kind = "numbers" if len(self.shape) == 1 else self.dtype
         return f"{' x '.join(map(str, self.shape))} {kind}"
@@ -57,6 +83,14 @@ class Observation:
     def is_picture(self) -> bool:
         """Whether observations are images (three axes)."""
         return len(self.shape) == 3
+
+
+def _is_numeric(dtype: Any) -> bool:
+    """Return whether a NumPy type holds real numbers, or truth values."""
+    try:
+        return isinstance(dtype, str) and np.dtype(dtype).kind in "fiub"
+    except TypeError:
+        return False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,3 +112,18 @@ class EnvSpec:
     """Largest absolute reward that learning sees; scores use raw rewards."""
     first_action: int = 0
     """The environment's number for the first action."""
+
+    def __post_init__(self) -> None:
+        check_actions("num_actions", self.num_actions)
+        named = len(self.action_names) == self.num_actions
+        check(named, "action_names", self.action_names, f"{self.num_actions} names")
+        check(0 <= self.discount <= 1, "discount", self.discount, "from 0 to 1")
+        if self.time_limit is not None:
+            check_count("time_limit", self.time_limit)
+        if self.reward_clip is not None:
+            check(self.reward_clip > 0, "reward_clip", self.reward_clip, "above 0")
+
+
+def check_actions(field: str, count: Any) -> None:
+    """Raise `InvalidField` unless agents can choose between so many actions."""
+    check_count(field, count, most=MOST_ACTIONS)

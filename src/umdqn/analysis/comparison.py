@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from umdqn.analysis.reference import reference_scores
 from umdqn.analysis.statistics import (
+    FEW,
     STATISTICS,
     Estimate,
     estimate,
@@ -24,8 +26,10 @@ _FIFTH = 5
 
 
 def told(found: Estimate, runs: int) -> str:
-    """Format an estimate; without the interval if there is one run only."""
-    return str(found) if runs > 1 else f"{found.value:.3f}"
+    """Format an estimate; of few runs without an interval, which would say too much."""
+    if runs >= FEW:
+        return str(found)
+    return f"{found.value:.3f} ({runs} run{'s' * (runs > 1)})"
 
 
 def summary_table(records: Sequence[Record]) -> tuple[list[str], list[list[str]]]:
@@ -55,6 +59,19 @@ def final_table(scores: Scores) -> tuple[list[str], list[list[str]]]:
             rows.append([task, name, str(len(returns)), shown, f"{best:.3f} at {step:,}", fall])
     columns = ["seeds", "final return [95% interval]", "best evaluation", "fall"]
     return ["env", "algorithm", *columns], rows
+
+
+def scales_table(scores: Scores) -> tuple[list[str], list[list[str]]]:
+    """Return header and rows: what normalised scores count as 0 and 1 on each environment."""
+    rows = []
+    for task in scores.repeated:
+        low, high = scores.bounds(task)
+        known = reference_scores().get(task)
+        zero, one = ("worst run here", "best run here")
+        if known is not None:
+            zero, one = "uniformly random policy", known.high_source
+        rows.append([task, f"{low:.4g}: {zero}", f"{high:.4g}: {one}"])
+    return ["env", "0 is", "1 is"], rows
 
 
 class Scores(NamedTuple):
@@ -116,11 +133,20 @@ class Scores(NamedTuple):
         counts = [{len(of[task]) for task in self.repeated} for of in self.raw.values()]
         return any(len(of) > 1 for of in counts)
 
-    def bounds(self, task: str) -> tuple[float, float]:
-        """Return the returns that are normalised to 0 and 1: worst and best final one of any run.
+    @property
+    def fewest(self) -> int:
+        """The smallest number of runs that count for an algorithm on a repeated task."""
+        return min(len(self.raw[name][task]) for name in self.algorithms for task in self.repeated)
 
-        If all final returns are equal, all count as 1.
+    def bounds(self, task: str) -> tuple[float, float]:
+        """Return the returns that are normalised to 0 and 1.
+
+        They are the known ones where there are any, else the worst and the best final return of any
+        run; if all of these are equal, all count as 1.
         """
+        known = reference_scores().get(task)
+        if known is not None:
+            return known.low, known.high
         ends = np.concatenate([self.final(name, task) for name in self.algorithms])
         low, high = float(ends.min()), float(ends.max())
         return low if high > low else high - 1.0, high

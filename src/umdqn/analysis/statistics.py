@@ -13,6 +13,8 @@ import numpy as np
 
 from umdqn.errors import UmdqnError, check
 
+FEW = 5
+"""Number of runs below which bootstrap intervals are too narrow to be shown."""
 REPETITIONS = 2_000
 LEVEL = 0.95
 _TRIMMED = 0.25
@@ -141,12 +143,17 @@ class Curve(NamedTuple):
 
 
 def moving_average(values: np.ndarray, window: int) -> np.ndarray:
-    """Return the mean of the last `window` values along the last axis; of fewer at the start."""
-    check(window >= 1, "window", window, "at least 1")
+    """Return the mean of `window` values around each one along the last axis.
+
+    Near both ends as many fewer on either side, so that no curve is shifted: a straight line stays
+    as it is, and the first and the last value are those that were measured.
+    """
+    check(window >= 1 and window % 2 == 1, "window", window, "an odd number of at least 1")
     sums = np.cumsum(np.concatenate([np.zeros_like(values[..., :1]), values], axis=-1), axis=-1)
-    stops = np.arange(1, values.shape[-1] + 1)
-    starts = np.maximum(stops - window, 0)
-    return (sums[..., stops] - sums[..., starts]) / (stops - starts)
+    count = values.shape[-1]
+    places = np.arange(count)
+    reach = np.minimum(window // 2, np.minimum(places, count - 1 - places))
+    return (sums[..., places + reach + 1] - sums[..., places - reach]) / (2 * reach + 1)
 
 
 def sample_efficiency(

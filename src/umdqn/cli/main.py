@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 from umdqn import __version__
-from umdqn.cli import listing, many, reading, training, viewing
-from umdqn.cli.options import Formatter, Parser, option_names, unknown_option
-from umdqn.errors import Notice, UmdqnError, one_line, unknown
+from umdqn.cli import completion, listing, many, reading, training, viewing
+from umdqn.cli.output import lasting_output
+from umdqn.cli.parser import Parser, unknown_option
+from umdqn.errors import Notice, UmdqnError, out_of_memory, unknown
+from umdqn.text import visible
 
 _INTERRUPTED = 130
-_MODULES = (training, reading, viewing, many, listing)
+_MODULES = (training, reading, viewing, many, listing, completion)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,13 +30,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(error, BrokenPipeError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
-        print(f"umdqn: {error or 'out of memory'}", file=sys.stderr)
+        known = out_of_memory(error) if isinstance(error, MemoryError) else visible(str(error))
+        print(f"umdqn: {known}", file=sys.stderr)
         return 1
     except RuntimeError as error:
         # XLA's way to report that memory ran out.
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
-        print(f"umdqn: out of memory: {one_line(error)}", file=sys.stderr)
+        print(f"umdqn: {out_of_memory(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("umdqn: interrupted", file=sys.stderr)
@@ -51,39 +52,36 @@ def _is_interruption(error: UmdqnError) -> bool:
 
 def _run(tokens: list[str]) -> int:
     command = tokens[0] if tokens and not tokens[0].startswith("-") else None
-    parser, commands = _parser(tokens)
+    if command is None and tokens[:1] in (["-h"], ["--help"]) and len(tokens) > 1:
+        # `umdqn --help train` is `umdqn train --help`.
+        return _run([*tokens[1:2], "--help", *tokens[2:]])
+    parser, commands = build_parser(tokens)
     if command is not None and command not in commands:
         raise unknown("command", command, commands)
     options, extra = parser.parse_known_args(tokens)
     for token in extra:
         if token.startswith("--"):
-            names = option_names(commands.get(options.command, parser))
-            raise unknown_option(token.removeprefix("--").partition("=")[0], names)
+            raise unknown_option(token.partition("=")[0], commands.get(options.command, parser))
     if extra:
         parser.error(f"unexpected argument {extra[0]!r}")
     if not options.command:
         parser.print_help()
         return 0
     _print_notices()
-    options.run(options)
+    with lasting_output():
+        options.run(options)
     return 0
 
 
-def _parser(tokens: Sequence[str]) -> tuple[Parser, dict[str, argparse.ArgumentParser]]:
+def build_parser(tokens: Sequence[str]) -> tuple[Parser, dict[str, Parser]]:
     """Build the parser; only the command that is called gets its options."""
-    parser = Parser(prog="umdqn", allow_abbrev=False, formatter_class=Formatter)
+    parser = Parser(prog="umdqn")
     parser.description = "Distributional reinforcement learning with continuous laws of the return."
     parser.add_argument("--version", action="version", version=f"umdqn {__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
     for module in _MODULES:
         for command in module.COMMANDS:
-            sub = subparsers.add_parser(
-                command.name,
-                help=command.help,
-                description=command.help,
-                allow_abbrev=False,
-                formatter_class=Formatter,
-            )
+            sub = subparsers.add_parser(command.name, help=command.help, description=command.help)
             sub.set_defaults(run=command.run)
             if tokens[:1] == [command.name]:
                 command.add_options(sub, tokens)
@@ -91,14 +89,5 @@ def _parser(tokens: Sequence[str]) -> tuple[Parser, dict[str, argparse.ArgumentP
 
 
 def _print_notices() -> None:
-    """Print notices as lines of their own instead of as Python warnings."""
-    usual = warnings.showwarning
-
-    def show(message: Any, category: type[Warning], *where: Any, **rest: Any) -> None:
-        if issubclass(category, Notice):
-            print(f"note: {message}", file=sys.stderr)
-        else:
-            usual(message, category, *where, **rest)
-
-    warnings.showwarning = show
+    """Print every notice, also one that was printed before."""
     warnings.simplefilter("always", Notice)

@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from umdqn.cli.options import Command, add_fields, given_fields
+from umdqn.cli.options import Command, add_fields, add_number, add_trust, given_fields
 from umdqn.cli.tables import print_table
-from umdqn.errors import UmdqnError, check, check_count, notice, unknown
+from umdqn.errors import UmdqnError, check, notice, unknown
+from umdqn.extras import require
+from umdqn.parts.ranges import Range
 
 
 def _add_study(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
@@ -22,8 +24,8 @@ def _add_study(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
         help="laws (grid world) or truth (finite MDPs at a discount of 0.99)",
     )
     parser.add_argument("--out", required=True, type=Path, help="directory; what is there is kept")
-    parser.add_argument("--seeds", default="5", help="number of seeds (default 5)")
-    parser.add_argument("--steps", help="steps per seed (default: those of the study)")
+    add_number(parser, "seeds", "Number of seeds.", Range(least=1), 5)
+    add_number(parser, "steps", "Steps per seed.", Range(least=1), "those of the study")
     parser.add_argument("--only", nargs="+", metavar="SECTION", help="sections (default: all)")
     for axis in ("env", "agent"):
         parser.add_argument(
@@ -46,10 +48,12 @@ def _add_sweep(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
         metavar=("FIELD", "VALUE"),
         help="one more axis: a field and its values",
     )
-    parser.add_argument("--seeds", help="seeds per combination (default 1)")
-    parser.add_argument("--seeds-per-run", help="seeds that one process trains")
+    add_number(parser, "seeds", "Seeds per combination.", Range(least=1), "1")
+    whole = "all if the environment is compiled, else 1"
+    add_number(parser, "seeds_per_run", "Seeds that one process trains.", Range(least=1), whole)
     parser.add_argument("--out", required=True, type=Path, help="directory; what is there is kept")
     _add_workers(parser)
+    add_trust(parser)
     add_fields(parser, tokens, ("env", "agent", "preset", "seeds"))
 
 
@@ -58,6 +62,7 @@ def _add_compare(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None
         "paths", nargs="+", type=Path, metavar="PATH", help="sweeps, runs, or results.csv of sweeps"
     )
     parser.add_argument("--out", required=True, type=Path, help="directory for the report")
+    add_trust(parser)
     for axis in ("env", "agent"):
         parser.add_argument(
             f"--{axis}", nargs="+", default=[], metavar=axis.upper(), help="only these"
@@ -75,19 +80,16 @@ def _add_reproduce(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> No
 
 
 def _add_workers(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--workers", help="processes at a time (default: one per core)")
+    add_number(parser, "workers", "Processes at a time.", Range(least=1), "one per core")
     parser.add_argument("--ray", metavar="ADDRESS", help="run on a Ray cluster; local starts one")
 
 
 def study(options: argparse.Namespace) -> None:
     """Do a study, or the part of it that is missing."""
-    from umdqn.runs.values import read_number
     from umdqn.studies.laws.study import LawsStudy
     from umdqn.studies.truth.study import TruthStudy
 
-    seeds = read_number("seeds", int, options.seeds)
-    steps = None if options.steps is None else read_number("steps", int, options.steps)
-    only = options.only or ()
+    seeds, steps, only = options.seeds, options.steps, options.only or ()
     if options.name == "truth":
         study = TruthStudy(options.out, seeds, steps, only, options.env, options.agent)
         return _do(study, options)
@@ -112,7 +114,7 @@ def _do(study: Any, options: argparse.Namespace) -> None:
 
     keep_compiled_programs()
     pool = _pool(options)
-    cores = available_cores() if options.workers is None else _workers(options)
+    cores = options.workers or available_cores()
     print(outlook(study, cores), file=sys.stderr)
     with SweepDisplay() as display:
         ended = run_study(study, pool, display.show, lambda line: print(line, file=sys.stderr))
@@ -128,13 +130,15 @@ def sweep(options: argparse.Namespace) -> None:
     """Train many runs."""
     from umdqn.analysis.comparison import summary_table
     from umdqn.cli.display import SweepDisplay
-    from umdqn.sweeps.driver import run_sweep
+    from umdqn.sweeps.driver import run_sweep, trust_sweep
     from umdqn.sweeps.results import collect, write_results
     from umdqn.sweeps.work import failure
 
-    jobs = _jobs(options)
+    if options.trust:
+        trust_sweep(options.out)
+    pool, jobs = _pool(options), _jobs(options)
     with SweepDisplay() as display:
-        outcomes = run_sweep(jobs, options.out, _pool(options), display.show)
+        outcomes = run_sweep(jobs, options.out, pool, display.show)
     _print_notes(outcomes)
     failed = failure(outcomes)
     try:
@@ -183,8 +187,11 @@ def _sweep_of(options: argparse.Namespace) -> Any:
 def compare(options: argparse.Namespace) -> None:
     """Compare the algorithms of sweeps and runs."""
     from umdqn.studies.sections import write_comparison
+    from umdqn.sweeps.driver import trust_sweep
     from umdqn.sweeps.results import collect_all, unfinished
 
+    for path in options.paths if options.trust else ():
+        trust_sweep(path)
     records = collect_all(options.paths)
     if not records:
         raise UmdqnError(f"{options.paths[0]} holds no evaluations of finished runs")
@@ -212,21 +219,13 @@ def _print_notes(outcomes: Mapping[str, Any]) -> None:
         notice(note if count == 1 else f"{note} ({count} runs)")
 
 
-def _workers(options: argparse.Namespace) -> int:
-    from umdqn.runs.values import read_number
-
-    workers: int = read_number("workers", int, options.workers)
-    check_count("workers", workers)
-    return workers
-
-
 def _pool(options: argparse.Namespace) -> Callable[[Path], Any]:
     from umdqn.sweeps.pools import LocalPool, RayPool
 
-    workers = None if options.workers is None else _workers(options)
+    workers = options.workers
     if options.ray is not None:
-        both = workers is None
-        check(both, "workers", workers, "the Ray cluster knows how many it has (--ray)")
+        check(workers is None, "workers", workers, "the Ray cluster knows how many it has (--ray)")
+        require("--ray", "ray", ["ray"])
         return lambda root: RayPool(root, options.ray)
     return lambda root: LocalPool(root, workers)
 

@@ -1,4 +1,4 @@
-"""Options of the command line: parsers with one-line errors, and an option for every field.
+"""Options of the command line, one for every field of the configuration.
 
 Help texts are read from source files, so that `--help` does not import JAX.
 """
@@ -6,12 +6,14 @@ Help texts are read from source files, so that `--help` does not import JAX.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, NoReturn
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
-from umdqn.errors import UmdqnError, unknown
 from umdqn.parts.describe import FieldHelp, PartHelp, describe
-from umdqn.runs.kinds import DEFAULTS, KINDS, RENAMED, purpose
+from umdqn.parts.ranges import Range
+from umdqn.runs.aliases import ALIASES
+from umdqn.runs.kinds import DEFAULTS, KINDS, purpose
 
 _CONFIG = "umdqn.runs.config:Config"
 _NESTED = {"evaluation": "umdqn.runs.config:Evaluation"}
@@ -28,28 +30,30 @@ class Command(NamedTuple):
     add_options: Callable[[argparse.ArgumentParser, Sequence[str]], None]
 
 
-class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+def add_number(
+    parser: argparse.ArgumentParser,
+    name: str,
+    text: str,
+    allowed: Range,
+    default: float | int | str,
+    kind: type = int,
+) -> None:
+    """Add an option for a number of a range; a default that is text describes itself."""
 
-    def error(self, message: str) -> NoReturn:
-        raise UmdqnError(f"{message} (see {self.prog} --help)")
+    def read(value: str) -> Any:
+        from umdqn.runs.values import read_number
 
+        number = read_number(name, kind, value)
+        dataclasses.replace(allowed, whole=kind is int).check(name, number)
+        return number
 
-class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of descriptions, which list parts."""
-
-
-def option_names(parser: argparse.ArgumentParser) -> list[str]:
-    """Return the names of a parser's options without their dashes."""
-    return [name.removeprefix("--") for name in parser._option_string_actions if name[:2] == "--"]
-
-
-def unknown_option(name: str, known: Iterable[str]) -> UmdqnError:
-    """Build the error for an option that does not exist, with its successor if there is one."""
-    successor = RENAMED.get(name.replace("-", "_"))
-    if successor is not None:
-        return UmdqnError(f"option --{name} is gone since umdqn 0.2: use --{successor}")
-    return unknown("option", name, known)
+    parser.add_argument(
+        *dict.fromkeys((f"--{name.replace('_', '-')}", f"--{name}")),
+        type=read,
+        default=default if isinstance(default, kind) else None,
+        metavar=_METAVARS[kind.__name__],
+        help=_text(text, [str(allowed), f"default {default}"]),
+    )
 
 
 def given_fields(options: argparse.Namespace) -> dict[str, Any]:
@@ -61,6 +65,11 @@ def given_fields(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def kind_of(action: argparse.Action) -> str:
+    """Return what an option or argument is about: a field's dotted name, or a plain name."""
+    return action.dest.removeprefix(_PREFIX).removeprefix("named_")
+
+
 def add_fields(
     parser: argparse.ArgumentParser, tokens: Sequence[str], but: Sequence[str] = ()
 ) -> None:
@@ -68,20 +77,30 @@ def add_fields(
     shown = parser.add_argument_group(
         "configuration",
         "Defaults shown here are those of the classes. The algorithm and the preset override some\n"
-        "of them, options override both, and the manifest of a run holds the final values.",
+        "of them, and options override both: --show-config prints the values that result.",
     )
     config = describe(_CONFIG)
     for field in config.fields:
         if field.name in KINDS or field.name in _NESTED or field.name in but:
             continue
-        _add(shown, field.name, field.type, _text(field.text, [_default(field)]))
+        _add(shown, field.name, field.type, _text(field.text, [field.allowed, _default(field)]))
     for name, source in _NESTED.items():
         group = parser.add_argument_group(name, describe(source).summary)
         for field in describe(source).fields:
-            _add(group, f"{name}.{field.name}", field.type, _text(field.text, [_default(field)]))
+            text = _text(field.text, [field.allowed, _default(field)])
+            _add(group, f"{name}.{field.name}", field.type, text)
     for field in config.fields:
         if field.name in KINDS:
             _add_part(parser, field, _members(field.name, tokens))
+
+
+def add_trust(parser: argparse.ArgumentParser) -> None:
+    """Add the option that allows runs from elsewhere to import what they name."""
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="let runs from elsewhere import the code that they name (see SECURITY.md)",
+    )
 
 
 def _members(kind: str, tokens: Sequence[str]) -> dict[str, PartHelp]:
@@ -106,7 +125,7 @@ def _add_part(
     group = parser.add_argument_group(kind, "\n".join([purpose(kind), *listed]))
     default = DEFAULTS.get(kind)
     notes = [f"default {default}" if default else "", "also module:attribute"]
-    _add(group, kind, "NAME", _text(choice.text, ["; ".join(filter(None, notes))]))
+    _add(group, kind, "NAME", _text(choice.text, notes))
     paths = dict.fromkeys(field.name for part in members.values() for field in part.fields)
     for name in paths:
         owners = {
@@ -116,21 +135,28 @@ def _add_part(
             if field.name == name
         }
         types = {field.type for field in owners.values()}
-        text = _merged(owners, everywhere=len(owners) == len(members) > 1)
+        text = _merged(owners, len(members))
         _add(group, f"{kind}.{name}", types.pop() if len(types) == 1 else "VALUE", text)
 
 
-def _merged(owners: dict[str, FieldHelp], everywhere: bool) -> str:
-    """Return the help of a field that several parts have, each text once with its parts."""
-    same = {(field.text, _default(field)) for field in owners.values()}
-    if everywhere and len(same) == 1:
-        text, default = same.pop()
-        return _text(text, ["all", default])
-    texts: dict[str, list[str]] = {}
+def _merged(owners: dict[str, FieldHelp], members: int) -> str:
+    """Return the help of a field that some of the parts have, each text once with its parts."""
+    same = {(field.text, field.allowed, _default(field)) for field in owners.values()}
+    if len(owners) == members and len(same) == 1:
+        text, allowed, default = same.pop()
+        return _text(text, ["all" if members > 1 else "", allowed, default])
+    texts: dict[tuple[str, str], dict[str, list[str]]] = {}
     for owner, field in owners.items():
-        note = ", ".join(filter(None, [owner, _default(field)]))
-        texts.setdefault(field.text, []).append(note)
-    return " ".join(_text(text, notes) for text, notes in texts.items())
+        defaults = texts.setdefault((field.text, field.allowed), {})
+        defaults.setdefault(_default(field), []).append(owner)
+    return " ".join(
+        _text(text, [allowed, *(_owned(names, default) for default, names in defaults.items())])
+        for (text, allowed), defaults in texts.items()
+    )
+
+
+def _owned(owners: Sequence[str], default: str) -> str:
+    return ": ".join(filter(None, [", ".join(owners), default]))
 
 
 def _text(text: str, notes: Sequence[str]) -> str:
@@ -153,11 +179,13 @@ def _default(field: FieldHelp) -> str:
 
 
 def _add(group: argparse._ArgumentGroup, path: str, kind: str, text: str) -> None:
-    dashed = [f"--{path.replace('_', '-')}"] if "_" in path else []
     kind = kind.removesuffix(" | None")
+    names = [path, *(alias for alias, field in ALIASES.items() if field == path)]
+    spelled = dict.fromkeys(
+        f"--{each}" for name in names for each in (name, name.replace("_", "-"))
+    )
     group.add_argument(
-        f"--{path}",
-        *dashed,
+        *spelled,
         dest=f"{_PREFIX}{path}",
         nargs=2 if kind == "Domain" else None,
         metavar=("Z_MIN", "Z_MAX") if kind == "Domain" else _metavar(kind),

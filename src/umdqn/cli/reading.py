@@ -8,14 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from umdqn.cli.options import Command
+from umdqn.cli.options import Command, add_number, add_trust
 from umdqn.cli.tables import print_calibration, print_report
 from umdqn.errors import check
+from umdqn.parts.ranges import Range
 
 
 def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", metavar="RUN", type=Path, help="run directory")
-    parser.add_argument("--checkpoint", default="last", help="last (default), best or a step")
+    parser.add_argument(
+        "--checkpoint", default="last", help="last, best or a step that is kept (default last)"
+    )
+    add_trust(parser)
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +29,7 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 def _add_evaluate(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     _add_run(parser)
     _add_json(parser)
-    parser.add_argument("--episodes", default="100", help="episodes per seed (default 100)")
+    add_number(parser, "episodes", "Episodes per seed.", Range(least=1), 100)
 
 
 def _add_accuracy(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
@@ -42,7 +46,7 @@ def _add_laws(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
 def _add_calibrate(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     _add_run(parser)
     _add_json(parser)
-    parser.add_argument("--episodes", default="1000", help="episodes per seed (default 1000)")
+    add_number(parser, "episodes", "Episodes per seed.", Range(least=2), 1000)
     parser.add_argument("--out", type=Path, help="picture to write")
     parser.add_argument(
         "--save", action="store_true", help="keep the verdict in the run's directory"
@@ -54,8 +58,8 @@ def _add_watch(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     parser.add_argument(
         "--out", required=True, type=Path, help="animation to write (.gif or .webp)"
     )
-    parser.add_argument("--seed", help="seed whose policy plays (default: the first)")
-    parser.add_argument("--steps", default="1000", help="most steps (default 1000)")
+    add_number(parser, "seed", "Seed whose policy plays.", Range(least=0), "the first")
+    add_number(parser, "steps", "Most steps of the episode.", Range(least=1), 1000)
 
 
 def _loaded(options: argparse.Namespace) -> Any:
@@ -67,16 +71,15 @@ def _loaded(options: argparse.Namespace) -> Any:
     from umdqn.runs.run import load
 
     keep_compiled_programs()
-    return load(options.directory, int(named) if named.isdecimal() else named)
+    checkpoint = int(named) if named.isdecimal() else named
+    return load(options.directory, checkpoint, options.trust)
 
 
 def evaluate(options: argparse.Namespace) -> None:
     """Play episodes."""
     from umdqn.analysis.reports import evaluation_report
-    from umdqn.runs.values import read_number
 
-    episodes = read_number("episodes", int, options.episodes)
-    print_report(evaluation_report(_loaded(options), episodes), options.json)
+    print_report(evaluation_report(_loaded(options), options.episodes), options.json)
 
 
 def accuracy(options: argparse.Namespace) -> None:
@@ -97,20 +100,17 @@ def laws(options: argparse.Namespace) -> None:
 def watch(options: argparse.Namespace) -> None:
     """Write an episode as an animation."""
     from umdqn.figures.watching import watch as play
-    from umdqn.runs.values import read_number
 
-    seed = None if options.seed is None else read_number("seed", int, options.seed)
-    steps = play(_loaded(options), options.out, seed, read_number("steps", int, options.steps))
+    steps = play(_loaded(options), options.out, options.seed, options.steps)
     print(f"{options.out} ({steps} steps)")
 
 
 def calibrate(options: argparse.Namespace) -> None:
     """Compare laws with realised returns."""
     from umdqn.figures.calibration import draw_calibration
-    from umdqn.runs.values import read_number
 
     run = _loaded(options)
-    report = run.calibration(read_number("episodes", int, options.episodes))
+    report = run.calibration(options.episodes)
     if options.out:
         title = f"{run.config.label} on {run.config.env}, {run.age}"
         draw_calibration(report, title, options.out)

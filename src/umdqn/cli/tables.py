@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from umdqn.calibration.verdicts import compared
+from umdqn.text import visible
 
 
 def print_report(report: dict[str, Any], as_json: bool) -> None:
@@ -29,8 +30,9 @@ def _number(value: float | int | None) -> str:
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table with columns as wide as their widest cell."""
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    for row in (header, *rows):
+    lines = [[visible(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for row in lines:
         print(
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         )

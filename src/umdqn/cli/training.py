@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from umdqn.cli.options import Command, add_fields, given_fields
+from umdqn.cli.options import Command, add_fields, add_number, add_trust, given_fields
 from umdqn.cli.tables import print_table
-from umdqn.errors import UmdqnError, check_count
+from umdqn.errors import UmdqnError, check
+from umdqn.parts.ranges import Range
+from umdqn.runs.presets import PRESETS
 
 _COLUMNS = {
     "mean": "mean",
@@ -22,49 +24,90 @@ _COLUMNS = {
 }
 
 
+_EXAMPLES = """examples:
+  umdqn train CartPole-v1 umdqn-w --lr 5e-4 --seeds 2
+  umdqn train CartPole-v1 dqn --show-config   every setting, and where it comes from
+  umdqn train --help replay                   the options of one part
+  umdqn train --resume RUN --steps 200000     a run made longer
+"""
+
+
 def _add_train(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     parser.usage = "%(prog)s [ENV] [AGENT] [OPTION ...]"
+    parser.epilog = _EXAMPLES
     parser.add_argument("env", nargs="?", metavar="ENV", help="environment (default grid-world)")
     parser.add_argument("agent", nargs="?", metavar="AGENT", help="algorithm (default umdqn-c)")
-    parser.add_argument("--preset", help="table of hyperparameters: tuned (default) or paper")
+    parser.add_argument("--env", dest="named_env", metavar="ENV", help="the same as ENV")
+    parser.add_argument("--agent", dest="named_agent", metavar="AGENT", help="the same as AGENT")
+    _add_preset(parser)
     parser.add_argument("--out", type=Path, help="run directory (default: a new one under runs/)")
     parser.add_argument(
         "--resume", type=Path, metavar="RUN", help="resume a run; --steps extends it"
     )
     parser.add_argument(
-        "--log", action="append", default=[], metavar="LOG", help="also log to tensorboard or wandb"
+        "--log",
+        action="append",
+        default=[],
+        metavar="tensorboard|wandb",
+        help="also log there (may be repeated)",
     )
+    parser.add_argument(
+        "--show-config",
+        action="store_true",
+        help="print the configuration that results from all this, and train nothing",
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="with --show-config: print one JSON object"
+    )
+    add_trust(parser)
     add_fields(parser, tokens, ("env", "agent", "preset", "policy"))
+
+
+def _add_preset(parser: argparse.ArgumentParser) -> None:
+    names = "|".join(PRESETS)
+    parser.add_argument("--preset", metavar=names, help="table of hyperparameters (default tuned)")
 
 
 def train(options: argparse.Namespace) -> None:
     """Train an agent."""
-    from umdqn.cli.display import TrainingDisplay
+    from umdqn.cli.configuration import print_config
     from umdqn.runs.configure import configure
     from umdqn.runs.logs import loggers
     from umdqn.runs.start import train_config
 
     overrides = given_fields(options)
+    for name in ("env", "agent"):
+        _merge_named(options, name)
+    if options.json and not options.show_config:
+        raise UmdqnError("--json goes with --show-config")
     if options.resume is not None:
         return _resume(options, overrides)
-    config = configure(
-        options.env or "grid-world",
-        options.agent or "umdqn-c",
-        options.preset or "tuned",
-        overrides,
-    )
+    check(not options.trust, "trust", True, "with --resume only: what you name yourself is trusted")
+    env, agent, preset = options.env or "grid-world", options.agent or "umdqn-c", options.preset
+    logs = loggers(options.log)
+    config = configure(env, agent, preset or "tuned", overrides)
+    if options.show_config:
+        return print_config(config, overrides, options.json)
     _choose_cores(config)
-    with TrainingDisplay(config) as display:
-        run = train_config(config, options.out, [display, *loggers(options.log)])
+    run = train_config(config, options.out, logs, progress=True)
     print(run.path)
 
 
+def _merge_named(options: argparse.Namespace, name: str) -> None:
+    """Let `--env` and `--agent` stand for the positional arguments of these names."""
+    named, positional = getattr(options, f"named_{name}"), getattr(options, name)
+    if named is not None and positional is not None:
+        raise UmdqnError(f"{name} is given twice: {positional!r} and --{name} {named!r}")
+    setattr(options, name, named if positional is None else positional)
+
+
 def _resume(options: argparse.Namespace, overrides: dict[str, Any]) -> None:
-    from umdqn.cli.display import TrainingDisplay
+    from umdqn.cli.configuration import print_config
     from umdqn.runs.directory import RunDirectory
     from umdqn.runs.fields import override
     from umdqn.runs.logs import loggers
     from umdqn.runs.start import resume
+    from umdqn.runs.trust import trust_run
 
     steps = overrides.pop("steps", None)
     given = [name for name in ("env", "agent", "preset", "out") if getattr(options, name)]
@@ -73,11 +116,15 @@ def _resume(options: argparse.Namespace, overrides: dict[str, Any]) -> None:
         raise UmdqnError(
             f"--resume continues a run as it is: only --steps may change, not {changed[0]!r}"
         )
+    logs = loggers(options.log)
+    if options.trust:
+        trust_run(options.resume)
     config, *_ = RunDirectory(options.resume).read_manifest()
     config = config if steps is None else override(config, {"steps": steps})
+    if options.show_config:
+        return print_config(config, {} if steps is None else {"steps": steps}, options.json)
     _choose_cores(config)
-    with TrainingDisplay(config) as display:
-        run = resume(options.resume, config.steps, [display, *loggers(options.log)])
+    run = resume(options.resume, config.steps, logs, progress=True)
     print(run.path)
 
 
@@ -99,34 +146,31 @@ def _add_law_of(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
     parser.add_argument("policy", metavar="POLICY", help="run directory, or module:attribute")
     parser.add_argument("env", metavar="ENV", help="environment")
     parser.add_argument("--agent", default="umdqn-c", help="algorithm (default umdqn-c)")
-    parser.add_argument("--preset", default="tuned", help="hyperparameters: paper or tuned")
-    parser.add_argument(
-        "--explore", default="0.1", help="probability of a random action (default 0.1)"
-    )
-    parser.add_argument("--episodes", default="1000", help="episodes to compare with")
+    _add_preset(parser)
+    random = Range(least=0, most=1)
+    add_number(parser, "explore", "Probability of a random action.", random, 0.1, float)
+    compared = "Episodes whose returns laws are compared with."
+    add_number(parser, "episodes", compared, Range(least=2), 1000)
     parser.add_argument("--out", type=Path, help="run directory (default: a new one under runs/)")
     parser.add_argument("--json", action="store_true", help="print one JSON object only")
+    add_trust(parser)
     add_fields(parser, tokens, ("env", "agent", "preset", "policy"))
 
 
 def law_of(options: argparse.Namespace) -> None:
     """Learn the law of a policy, and compare it with realised returns."""
-    from umdqn.cli.display import TrainingDisplay
+    from umdqn.runs.following import trust_policy
     from umdqn.runs.policy_law import PolicyLaw, configure_law
     from umdqn.runs.start import train_config
-    from umdqn.runs.values import read_number
 
-    episodes = read_number("episodes", int, options.episodes)
-    check_count("episodes", episodes, least=2)
-    policy, fields = options.policy, given_fields(options)
-    config = configure_law(
-        policy, options.env, options.agent, options.preset, options.explore, fields
-    )
+    policy, preset, fields = options.policy, options.preset or "tuned", given_fields(options)
+    if options.trust:
+        trust_policy(policy)
+    config = configure_law(policy, options.env, options.agent, preset, options.explore, fields)
     _choose_cores(config)
-    with TrainingDisplay(config) as display:
-        result = PolicyLaw(train_config(config, options.out, [display]))
+    result = PolicyLaw(train_config(config, options.out, progress=True))
     start = result.at_start()
-    verdict = result.calibration(episodes)["verdict"]
+    verdict = result.calibration(options.episodes)["verdict"]
     if options.json:
         print(json.dumps({"path": str(result.path), "start": start, "verdict": verdict}))
         return

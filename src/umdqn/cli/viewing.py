@@ -7,7 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from umdqn.cli.options import Command
+from umdqn.cli.options import Command, add_number
+from umdqn.extras import require
+from umdqn.parts.ranges import Range
 
 _HOST, _PORT = "127.0.0.1", 8765
 
@@ -20,9 +22,8 @@ def _add_view(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
         type=Path,
         help="run, or directory of runs; several are shown together (default runs)",
     )
-    parser.add_argument(
-        "--port", default=str(_PORT), help=f"port (default {_PORT}; 0 takes any that is free)"
-    )
+    text = "Port to listen at; 0 takes any that is free."
+    add_number(parser, "port", text, Range(least=0, most=65_535), _PORT)
     parser.add_argument(
         "--host",
         default=_HOST,
@@ -34,11 +35,11 @@ def _add_view(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
 
 def view(options: argparse.Namespace) -> None:
     """Serve the page until Ctrl-C."""
-    from umdqn.runs.values import read_number
+    require("umdqn view", "view", ("starlette", "uvicorn"))
     from umdqn.viewer.server import open_browser, site, yield_to_training
 
     paths = options.directories or [Path("runs")]
-    page = site(paths, options.host, read_number("port", int, options.port))
+    page = site(paths, options.host, options.port)
     found = len(page.roots.search())
     shown = ", ".join(map(str, paths))
     runs = f"{found:,} run" + "s" * (found != 1) if found else "no runs yet"

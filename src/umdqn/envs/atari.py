@@ -15,7 +15,8 @@ import numpy as np
 
 from umdqn.envs.entry import Entry, Listing, Resolver
 from umdqn.envs.hosted import HostEnv
-from umdqn.errors import UmdqnError, unknown
+from umdqn.errors import unknown
+from umdqn.extras import missing
 from umdqn.specs import Domain, EnvSpec, Observation
 
 PREFIX = "ALE/"
@@ -31,7 +32,7 @@ def _library() -> Any:
         import ale_py.roms
         import ale_py.vector_env
     except ImportError:
-        raise UmdqnError("Atari games need an extra: pip install 'umdqn[atari]'") from None
+        raise missing("Atari", "atari") from None
     ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)
     return ale_py
 

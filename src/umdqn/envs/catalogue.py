@@ -71,7 +71,8 @@ def _resolved(name: str) -> Entry:
         entry = resolver.resolve(name)
         if entry is not None:
             return entry
-    raise unknown("environment", name, [known for each in RESOLVERS for known in each.names()])
+    known = [known for each in RESOLVERS for known in each.names()]
+    raise unknown("environment", name, known, "umdqn envs")
 
 
 def named(env: Any) -> str:

@@ -13,6 +13,7 @@ import gymnasium
 from umdqn.envs.environment import Environment
 from umdqn.envs.hosted import GymnasiumEnvs, HostEnv, close, guarded, spec_of
 from umdqn.errors import UmdqnError, one_line
+from umdqn.extras import missing
 from umdqn.specs import Domain, EnvSpec
 
 
@@ -91,10 +92,9 @@ def _made(name: str, make: Callable[..., gymnasium.Env], listing: Listing | None
     except (UmdqnError, MemoryError):
         raise
     except Exception as error:
-        missing = isinstance(error, (gymnasium.error.DependencyNotInstalled, ImportError))
-        if missing and listing and listing.extra:
-            needed = f"needs an extra: pip install 'umdqn[{listing.extra}]'"
-            raise UmdqnError(f"environment {name!r} {needed}") from error
+        lacks = isinstance(error, (gymnasium.error.DependencyNotInstalled, ImportError))
+        if lacks and listing and listing.extra:
+            raise missing(f"environment {name!r}", listing.extra) from error
         raise UmdqnError(f"environment {name!r} cannot be made: {one_line(error)}") from error
     if not isinstance(env, gymnasium.Env):
         raise UmdqnError(f"environment {name!r}: {make} made {type(env).__name__}, not an Env")

@@ -13,8 +13,10 @@ import numpy as np
 from gymnasium import spaces
 
 from umdqn.envs.observations import observation_of, one_hot
-from umdqn.errors import UmdqnError, notice, one_line
-from umdqn.specs import Domain, EnvSpec, Observation
+from umdqn.envs.positions import History, Position
+from umdqn.errors import InvalidField, UmdqnError, notice, one_line
+from umdqn.extras import missing
+from umdqn.specs import Domain, EnvSpec, Observation, check_actions
 
 
 class EnvironmentFault(UmdqnError):
@@ -33,16 +35,6 @@ class Stepped(NamedTuple):
     """Observation to act on next; the first one of a new episode where one ended."""
 
 
-class Position(NamedTuple):
-    """Seeds and actions that lead copies back to where they are, if they are deterministic."""
-
-    seed: int
-    episodes: tuple[int, ...]
-    """Number of each copy's current episode."""
-    actions: tuple[tuple[int, ...], ...]
-    """Actions of each copy in its current episode."""
-
-
 class HostEnv(abc.ABC):
     """Copies of an environment, each of which starts a new episode when one ends.
 
@@ -53,7 +45,7 @@ class HostEnv(abc.ABC):
         self.spec, self.copies = spec, copies
         self._seed = 0
         self._episodes = [0] * copies
-        self._actions: list[list[int]] = [[] for _ in range(copies)]
+        self._history = History(copies)
 
     @property
     def first_state(self) -> int | None:
@@ -76,7 +68,7 @@ class HostEnv(abc.ABC):
     def restart(self, copy: int) -> np.ndarray:
         """Start the next episode of one copy and return its first observation."""
         self._episodes[copy] += 1
-        self._actions[copy].clear()
+        self._history.begin(copy)
         return self._begin(copy, self._episode_seed(copy))
 
     def _episode_seed(self, copy: int) -> int:
@@ -89,7 +81,7 @@ class HostEnv(abc.ABC):
         chosen = dict(enumerate(actions.tolist()))
         answers = self._advance(chosen)
         for copy, action in chosen.items():
-            self._actions[copy].append(action)
+            self._history.add(copy, action)
         seen, rewards, terminated, truncated = zip(
             *(answers[copy] for copy in range(self.copies)), strict=True
         )
@@ -102,16 +94,20 @@ class HostEnv(abc.ABC):
 
     def position(self) -> Position:
         """Return the position of the copies, for `go_to`."""
-        return Position(
-            self._seed, tuple(self._episodes), tuple(tuple(done) for done in self._actions)
-        )
+        return Position(self._seed, tuple(self._episodes), self._history.actions)
 
     def go_to(self, position: Position) -> np.ndarray:
-        """Return to a position by repeating the actions of the current episodes."""
+        """Return to a position by repeating the actions of the current episodes.
+
+        Where they are not known, the next episode begins.
+        """
         self._seed, self._episodes = position.seed, list(position.episodes)
-        self._actions = [list(done) for done in position.actions]
+        self._history.restore(position.actions)
         observations = []
         for copy, done in enumerate(position.actions):
+            if done is None:
+                observations.append(self.restart(copy))
+                continue
             observation = self._begin(copy, self._episode_seed(copy))
             for action in done:
                 observation, _, terminated, truncated = self._advance({copy: action})[copy]
@@ -195,7 +191,7 @@ class GymnasiumEnvs(HostEnv):
     def _reward(self, value: Any) -> float:
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
         self._require(math.isfinite(number), "reward", "a finite number", value)
         return number
@@ -214,9 +210,7 @@ class GymnasiumEnvs(HostEnv):
             picture = guarded(self.spec.name, "render", self._envs[0].render)
         except EnvironmentFault as fault:
             if isinstance(fault.__cause__, gymnasium.error.DependencyNotInstalled):
-                raise UmdqnError(
-                    f"pictures of {self.spec.name!r} need an extra: pip install 'umdqn[render]'"
-                ) from fault
+                raise missing(f"rendering {self.spec.name!r}", "render") from fault
             raise
         return picture if isinstance(picture, np.ndarray) and picture.ndim == 3 else None
 
@@ -239,8 +233,12 @@ def spec_of(
             f"environment {name!r}: action_space must be Discrete (all agents here choose one of "
             f"several actions), not {actions}"
         )
-    observation = observation_of(env.observation_space, name)
     count = int(actions.n)
+    check_actions(f"environment {name!r}: action_space.n", count)
+    try:
+        observation = observation_of(env.observation_space, name)
+    except InvalidField as error:
+        raise error.under(f"environment {name!r}: observation") from None
     limit = env.spec.max_episode_steps if env.spec is not None else None
     return EnvSpec(
         name=name,

@@ -10,7 +10,8 @@ import numpy as np
 from gymnasium import spaces
 
 from umdqn.envs.entry import Entry, Listing, Resolver, hosted_entry
-from umdqn.errors import UmdqnError, unknown
+from umdqn.errors import unknown
+from umdqn.extras import missing
 from umdqn.specs import Domain
 
 PREFIX = "MinAtar/"
@@ -37,7 +38,7 @@ class MinAtar(gymnasium.Env):
         try:
             from minatar import Environment
         except ImportError:
-            raise UmdqnError("MinAtar needs an extra: pip install 'umdqn[minatar]'") from None
+            raise missing("MinAtar", "minatar") from None
         self._game = Environment(GAMES[game], sticky_action_prob=0.1, difficulty_ramping=True)
         self._actions = self._game.minimal_action_set()
         self.action_names = tuple(_ACTIONS[action] for action in self._actions)

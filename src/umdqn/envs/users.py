@@ -13,7 +13,7 @@ from umdqn.envs.entry import Entry, Resolver, hosted_entry
 from umdqn.envs.finite import FiniteMdp
 from umdqn.envs.tabular import FiniteEnvironment, finite_entry
 from umdqn.errors import UmdqnError
-from umdqn.parts.imports import load_attribute
+from umdqn.parts.imports import allow, load_attribute
 from umdqn.parts.objects import PREFIX, keep, recall
 
 _KIND = "environment"
@@ -43,6 +43,7 @@ class ImportedEnvs(Resolver):
         # Every module has a `__name__`: this imports the module, which may register the id.
         load_attribute(f"{module}:__name__", what)
         if attribute in gymnasium.registry:
+            allow([name])
             return hosted_entry(name, partial(gymnasium.make, attribute))
         return _entry(name, load_attribute(name, what))
 

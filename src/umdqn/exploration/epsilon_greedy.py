@@ -9,8 +9,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from umdqn.errors import check, check_count
 from umdqn.exploration.exploration import Exploration, Moment
+from umdqn.parts.ranges import Count, Positive, Probability
 from umdqn.specs import Key
 
 
@@ -18,20 +18,14 @@ from umdqn.specs import Key
 class EpsilonGreedy(Exploration):
     """Random actions with a probability that falls: `end + (start - end) exp(-step / decay)`."""
 
-    start: float = 1.0
+    start: Probability = 1.0
     """Probability of a random action at first."""
-    end: float = 0.01
+    end: Probability = 0.01
     """Probability of a random action in the long run."""
-    decay: float = 10_000.0
+    decay: Positive = 10_000.0
     """Environment steps in which the distance to `end` shrinks by a factor e."""
-    repeat: int = 1
+    repeat: Count = 1
     """Choices that one random draw lasts: more than 1 where single random steps lead nowhere."""
-
-    def __post_init__(self) -> None:
-        check(0 <= self.start <= 1, "start", self.start, "from 0 to 1")
-        check(0 <= self.end <= 1, "end", self.end, "from 0 to 1")
-        check(self.decay > 0, "decay", self.decay, "above 0")
-        check_count("repeat", self.repeat)
 
     def epsilon(self, step: Int[Array, ""]) -> Float[Array, ""]:
         """Return the probability of a random action."""

@@ -12,9 +12,11 @@ from matplotlib.figure import Figure
 
 from umdqn.calibration.scores import BINS, LEVELS
 from umdqn.figures.style import COLOURS, panels, save_figure
+from umdqn.text import drawn, literal, visible
 
 # Characters of the verdict on one line above the panels.
-_LINE = 110
+_LINE = 90
+_WORD = 8
 # Axes are never narrower than this share of what they show: rounding would look like an error.
 _NARROWEST = 0.05
 
@@ -25,14 +27,21 @@ def draw_calibration(report: dict[str, Any], title: str, out: Path) -> None:
 
 
 def _figure(report: dict[str, Any], title: str) -> Figure:
-    figure, ((left, middle, right),) = panels(1, 3, (14, 4.6))
+    figure, ((left, middle, right),) = panels(1, 3, (11, 4.1))
     _draw_histogram(left, report)
     _draw_coverage(middle, report)
     _draw_groups(right, report)
     for axis in (left, middle, right):
         axis.grid(alpha=0.25)
-    verdict = "\n".join(textwrap.wrap(report["verdict"], _LINE))
-    figure.suptitle(f"{title}: {report['episodes']:,} episodes\n{verdict}")
+    # The verdict is what one should read first; the rest is the evidence.
+    verdict = visible(report["verdict"])
+    # Lines of about equal length.
+    width = -(-len(verdict) // -(-len(verdict) // _LINE)) + _WORD
+    lines = textwrap.wrap(f"{verdict[:1].upper()}{verdict[1:]}", width)
+    figure.suptitle("\n".join(map(literal, lines)), fontsize="large", fontweight="bold")
+    figure.supxlabel(
+        f"{drawn(title, 100)}, {report['episodes']:,} episodes", fontsize="small", color="dimgrey"
+    )
     return figure
 
 
@@ -49,8 +58,8 @@ def _draw_histogram(left: Axes, report: dict[str, Any]) -> None:
     pit = np.array(report["pit"]) * BINS
     label = "all seeds" if len(report["seeds"]) > 1 else "found"
     left.stairs(pit, edges, color=COLOURS[0], linewidth=2, label=label)
-    left.axhline(1.0, color="black", linestyle=":", label="calibrated, +- 2 standard errors")
-    left.set(xlabel="share of the law's mass below the realised return (PIT)", ylabel="density")
+    left.axhline(1.0, color="black", linestyle=":", label="calibrated, ± 2 s.e.")
+    left.set(xlabel="share of mass below the return (PIT)", ylabel="density")
     left.set(title="Where returns fall in their laws", xlim=(0, 1))
     left.set_ylim(0, max(1.35 * pit.max(), 2))
     left.legend(frameon=False, fontsize=9)
@@ -68,7 +77,7 @@ def _draw_coverage(middle: Axes, report: dict[str, Any]) -> None:
         fmt="o",
         color=COLOURS[0],
         capsize=3,
-        label="found, +- 2 standard errors",
+        label="found, ± 2 s.e.",
     )
     middle.set(xlabel="central interval of the law (%)", ylabel="returns inside (%)")
     middle.set(title="Coverage", xlim=(40, 102))
@@ -99,7 +108,7 @@ def _draw_groups(right: Axes, report: dict[str, Any]) -> None:
     low, high = low - missing / 2, high + missing / 2
     # Room for the legend.
     right.set_ylim(low, high + 0.12 * (high - low))
-    right.set(xlabel="tenth of steps, from worst to best prediction", ylabel="return")
-    right.set(title="Laws and returns: mean and central 90%")
+    right.set(xlabel="tenth of steps, by predicted mean", ylabel="return")
+    right.set(title="Mean and central 90%")
     right.set_xticks(places)
     right.legend(frameon=False, fontsize=9, loc="upper left", ncols=2)

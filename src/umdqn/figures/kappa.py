@@ -18,7 +18,7 @@ def kappa_figure(
 
     `results` maps `AGENT-kappa-VALUE` to a result of the study of laws.
     """
-    figure, (axes,) = panels(1, 2, (11, 4))
+    figure, (axes,) = panels(1, 2, (8, 3.2))
     places = np.arange(len(kappas))
     for axis, column in zip(axes, ("w1_figure", "w1"), strict=True):
         for colour, agent in zip(COLOURS, agents, strict=False):

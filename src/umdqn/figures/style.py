@@ -6,19 +6,26 @@ Figures are made without `matplotlib.pyplot`, so that drawing never changes a us
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from umdqn.errors import UmdqnError
+from umdqn.laws import showing
 
-# Okabe and Ito's palette, readable by colour-blind people.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+COLOURS = showing.COLOURS
 
 RETURN = "return (sum of discounted rewards)"
 """Label of an axis of returns."""
+
+
+# Figures are small in inches, so that their text is large beside the lines: readable at half size.
+_DOTS_PER_INCH = 170
+# Inches that a letter of a legend takes, and a line with its gaps.
+_LETTER, _LINE = 0.085, 0.65
 
 
 def panels(
@@ -26,7 +33,27 @@ def panels(
 ) -> tuple[Figure, Any]:
     """Return a figure and its axes, an array [rows, columns]."""
     figure = Figure(figsize=size, layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False, **options)
+    axes = figure.subplots(rows, columns, squeeze=False, **options)
+    for axis in axes.flat:
+        axis.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def legend(figure: Figure, axes: Iterable[Axes]) -> None:
+    """Name the lines of all axes below the figure, each name once, in as many columns as fit."""
+    found = [zip(*reversed(axis.get_legend_handles_labels()), strict=True) for axis in axes]
+    legend_of(figure, dict(entry for axis in found for entry in axis))
+
+
+def legend_of(figure: Figure, entries: Mapping[str, Any]) -> None:
+    """Name lines below a figure, in as many columns as fit."""
+    width = _LINE + _LETTER * max(map(len, entries), default=0)
+    most = max(int(figure.get_figwidth() / width), 1)
+    # Rows of about equal length.
+    rows = max(-(-len(entries) // most), 1)
+    columns = max(-(-len(entries) // rows), 1)
+    handles, names = list(entries.values()), list(entries)
+    figure.legend(handles, names, ncols=columns, loc="outside lower center", frameon=False)
 
 
 def save_figure(figure: Figure, path: Path) -> None:
@@ -36,7 +63,7 @@ def save_figure(figure: Figure, path: Path) -> None:
         known = ", ".join(sorted(formats))
         raise UmdqnError(f"--out {path}: unknown picture format {path.suffix!r}; known: {known}")
     with whole_picture(path) as partial:
-        figure.savefig(partial, dpi=130)
+        figure.savefig(partial, dpi=_DOTS_PER_INCH)
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from umdqn.figures.style import COLOURS, panels
+from umdqn.text import drawn
 
 
 def truth_figure(
@@ -19,7 +20,7 @@ def truth_figure(
     `envs` maps an environment and an agent to a result of the study of truth. Dashed lines are
     statistical floors.
     """
-    figure, ((axis,),) = panels(1, 1, (2 + 2.4 * len(envs), 4.2))
+    figure, ((axis,),) = panels(1, 1, (2 + 1.8 * len(envs), 3.4))
     width = 0.8 / len(agents)
     for number, agent in enumerate(agents):
         colour = COLOURS[number % len(COLOURS)]
@@ -38,9 +39,9 @@ def truth_figure(
         if floors:
             axis.plot([place - 0.45, place + 0.45], [np.mean(floors)] * 2, "k--", linewidth=1)
     axis.plot([], [], "k--", linewidth=1, label="statistical floor")
-    axis.set_xticks(range(len(envs)), list(envs))
+    axis.set_xticks(range(len(envs)), [drawn(env, 30) for env in envs])
     axis.set_yscale("log")
-    axis.set(ylabel="W1 to the exact law / standard deviation", title=title)
+    axis.set(ylabel="W1 to the exact law / standard deviation", title=drawn(title))
     axis.grid(axis="y", which="both", alpha=0.25)
     axis.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure

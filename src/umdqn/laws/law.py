@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import math
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -14,7 +13,8 @@ import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from umdqn.errors import check
+from umdqn.laws.showing import View, as_html, as_text, plot
+from umdqn.parts.ranges import Range
 from umdqn.specs import Key
 
 # Views without a closed form integrate the CDF between these two quantiles.
@@ -26,6 +26,7 @@ _TAILS = np.geomspace(_TAIL, _MIDDLE[0], 9)[:-1]
 _SCORED = np.concatenate([_TAILS, _MIDDLE, 1 - _TAILS[::-1]])
 # Mass within this share of the support's width from a bound counts as mass at its edge.
 _EDGE = 0.01
+_FRACTION, _TAIL_SHARE = Range(least=0, most=1), Range(above=0, most=1)
 
 T = TypeVar("T")
 
@@ -71,8 +72,14 @@ class Law(eqx.Module):
         return jnp.exp(self.log_pdf(z))
 
     def quantile(self, tau: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
-        """The return below which a share tau of the mass lies."""
+        """The return below which a share tau of the mass lies, for tau from 0 to 1."""
+        _check_concrete("tau", tau, _FRACTION)
         return self._each(lambda law: law._quantile(jnp.asarray(tau)))
+
+    @property
+    def median(self) -> Float[Array, "*laws"]:
+        """The return that is exceeded as often as not."""
+        return self.quantile(0.5)
 
     def spread_cdf(self, z: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
         """The integral of `pdf`: equal to the CDF, unless mass lies at points."""
@@ -90,8 +97,7 @@ class Law(eqx.Module):
 
     def cvar(self, alpha: float) -> Float[Array, "*laws"]:
         """Expectation of the worst share alpha of returns, for 0 < alpha <= 1."""
-        if isinstance(alpha, float | int):
-            check(0 < alpha <= 1, "alpha", alpha, "above 0, at most 1")
+        _check_concrete("alpha", alpha, _TAIL_SHARE)
         return self._each(lambda law: law._cvar(alpha))
 
     def crps(self, z: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
@@ -110,8 +116,10 @@ class Law(eqx.Module):
         """
         return None
 
-    def sample(self, key: Key, count: int) -> Float[Array, "*laws count"]:
-        """Draw independent returns by the inverse transform."""
+    def sample(self, key: Key | int, count: int) -> Float[Array, "*laws count"]:
+        """Draw independent returns by the inverse transform, with a key of JAX or a seed."""
+        if isinstance(key, int | np.integer):
+            key = jax.random.key(int(key))
         if not self.shape:
             return self._sample(key, count)
         draw: Callable[[Law, Key], Array] = lambda law, key: law._sample(key, count)  # noqa: E731
@@ -186,15 +194,25 @@ class Law(eqx.Module):
             raise IndexError(f"law {index} of {len(self)}")
         return jax.tree.map(lambda leaf: leaf[index], self)
 
+    def plot(self, axes: Any = None, view: View = "pdf") -> Any:
+        """Draw densities, or another view, on Matplotlib's axes, which are returned."""
+        return plot(self, axes, view)
+
     def __repr__(self) -> str:
-        try:
-            if self.shape:
-                return f"{type(self).__name__}({math.prod(self.shape)} laws, shape {self.shape})"
-            low, middle, high = (float(q) for q in self.quantile(jnp.array([0.05, 0.5, 0.95])))
-            return (
-                f"{type(self).__name__}(mean {float(self.mean):.4g}, 5% {low:.4g}, "
-                f"50% {middle:.4g}, 95% {high:.4g})"
-            )
-        except Exception:
-            # Laws inside of compiled programs have no numbers to show.
-            return f"{type(self).__name__}(...)"
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
+
+
+def _check_concrete(field: str, value: Any, allowed: Range) -> None:
+    """Check numbers that are known; those of a program that is being compiled are not."""
+    if isinstance(value, jax.core.Tracer):
+        return
+    found = np.asarray(value)
+    if found.ndim == 0 or found.dtype.kind not in "iuf":
+        allowed.check(field, found.item() if found.ndim == 0 else value)
+    elif found.size:
+        # NaN is neither, and comes out of both.
+        for extreme in (found.min(), found.max()):
+            allowed.check(field, float(extreme))

@@ -18,6 +18,7 @@ from umdqn.envs.environment import Environment
 from umdqn.exploration.exploration import Moment
 from umdqn.loops.episodes import Episode, advance, begin, bootstrap_discount
 from umdqn.loops.progress import Progress, check_finite
+from umdqn.loops.saved import Like, check_arrays, require
 from umdqn.loops.snapshot import Restored, Snapshot, from_named, named_leaves
 from umdqn.replay.memory import Memory
 from umdqn.replay.replay import Replay
@@ -171,7 +172,9 @@ class CompiledLoop:
         """Return the state of a snapshot, and its step."""
         like = jax.eval_shape(self.init, jax.random.key(0))
         arrays = dict(restored.rest)
+        check_arrays(arrays, {"step": Like("i", ())}, where)
         step = int(arrays.pop("step"))
+        require(0 <= step < 2**31, "its step is out of range", where)
         episode, *keys = from_named(jax.eval_shape(_rest, like), arrays, where)
         rings = self.memory.restore(restored.entered, restored.rows)
         # NumPy counts in 64 bits, compiled programs in 32.

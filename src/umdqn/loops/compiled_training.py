@@ -13,7 +13,7 @@ import numpy as np
 from umdqn.agents.state import AgentState
 from umdqn.loops.compilation import kept_programs
 from umdqn.loops.compiled import CompiledLoop, LoopState
-from umdqn.loops.machine import available_cores
+from umdqn.loops.machine import available_cores, named_exhaustion
 from umdqn.loops.progress import Progress
 from umdqn.loops.snapshot import Restored, Snapshot
 
@@ -50,10 +50,19 @@ class CompiledTraining:
         self._groups = [tuple(seeds)] if self._batched else [(seed,) for seed in seeds]
         self._devices = [devices[i % len(devices)] for i in range(len(self._groups))]
         self._pool = ThreadPoolExecutor(min(len(self._groups), available_cores()))
-        self._states = [
-            jax.device_put(self._programs.init(self._keys(group)), device)
-            for group, device in zip(self._groups, self._devices, strict=True)
-        ]
+        with named_exhaustion():
+            self._states = [
+                self._first_state(group, device)
+                for group, device in zip(self._groups, self._devices, strict=True)
+            ]
+
+    def _first_state(self, group: tuple[int, ...], device: jax.Device) -> LoopState:
+        """The state before the first step; it is there when this returns.
+
+        Reading a state whose program failed would wait for ever.
+        """
+        made = jax.block_until_ready(self._programs.init(self._keys(group)))
+        return jax.block_until_ready(jax.device_put(made, device))
 
     def _keys(self, group: tuple[int, ...]) -> jax.Array:
         keys = jnp.stack([jax.random.key(seed) for seed in group])
@@ -63,9 +72,10 @@ class CompiledTraining:
         """Take `steps` steps with every seed; return one report per seed."""
 
         def work(group: int) -> Progress:
-            self._states[group], progress = self._programs.chunk(
-                self._states[group], np.int32(self._step), np.int32(steps)
-            )
+            with named_exhaustion():
+                self._states[group], progress = jax.block_until_ready(
+                    self._programs.chunk(self._states[group], np.int32(self._step), np.int32(steps))
+                )
             return jax.device_get(progress)
 
         futures = [self._pool.submit(work, group) for group in range(len(self._groups))]

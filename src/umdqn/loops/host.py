@@ -24,8 +24,8 @@ from umdqn.replay.replay import Replay
 from umdqn.replay.transition import Batch, host_transition
 from umdqn.specs import Key
 
-# More updates than JAX lets wait in its queue; each keeps its batch.
-_WARM_UPDATES = 40
+QUEUED_BATCHES = 40
+"""More updates than JAX lets wait in its queue; each keeps its batch."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,7 +96,7 @@ class HostPrograms:
             jax.block_until_ready(self.follow(followed, start, key))
         else:
             jax.block_until_ready(self.act(leaves, observations, start, key))
-        for _ in range(_WARM_UPDATES):
+        for _ in range(QUEUED_BATCHES):
             seen = np.zeros((2, batch_size, *observations.shape[1:]), observations.dtype)
             numbers, counts = np.zeros(batch_size, np.float32), np.zeros(batch_size, np.int32)
             blank = host_transition(seen[0], counts, numbers, numbers, seen[1], counts)

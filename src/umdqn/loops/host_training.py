@@ -9,13 +9,15 @@ import jax
 import numpy as np
 
 from umdqn.agents.state import AgentState
-from umdqn.envs.hosted import Position, Stepped
-from umdqn.errors import UmdqnError, notice
+from umdqn.envs.hosted import Stepped
+from umdqn.envs.positions import MOST_REPLAYED
+from umdqn.errors import notice
 from umdqn.exploration.exploration import Moment
 from umdqn.loops.episodes import bootstrap_discount
 from umdqn.loops.host import HostLoop, HostPrograms, host_programs
-from umdqn.loops.machine import available_cores, keep_freed_memory
+from umdqn.loops.machine import available_cores, keep_freed_memory, named_exhaustion
 from umdqn.loops.progress import Progress, check_finite
+from umdqn.loops.saved import check_seed, position_arrays, position_of
 from umdqn.loops.snapshot import Restored, Snapshot, from_words, random_words
 from umdqn.replay.rings import Rings, Rows
 from umdqn.replay.transition import host_transition
@@ -32,21 +34,24 @@ class HostTraining:
         devices = jax.devices()
         programs = host_programs(loop.agent, loop.copies)
         self._pool = ThreadPoolExecutor(min(len(seeds), available_cores()))
-        self.seeds = [
-            HostSeed(loop, seed, devices[i % len(devices)], programs)
-            for i, seed in enumerate(seeds)
-        ]
+        with named_exhaustion():
+            self.seeds = [
+                HostSeed(loop, seed, devices[i % len(devices)], programs)
+                for i, seed in enumerate(seeds)
+            ]
 
     def advance(self, steps: int) -> list[Progress]:
         """Take `steps` steps with every seed; return one report per seed."""
         futures = [self._pool.submit(seed.advance, steps) for seed in self.seeds]
         # All come to rest, also where one fails: nothing reads a state while it changes.
         wait(futures)
-        return [future.result() for future in futures]
+        with named_exhaustion():
+            return [future.result() for future in futures]
 
     def warm(self) -> None:
         """Compile and run acting and learning, in the threads that will run them."""
-        list(self._pool.map(HostSeed.warm, self.seeds))
+        with named_exhaustion():
+            list(self._pool.map(HostSeed.warm, self.seeds))
 
     def agents(self) -> list[AgentState]:
         """Return the agent of every seed."""
@@ -59,7 +64,7 @@ class HostTraining:
     def restore(self, restored: Sequence[Restored], where: str) -> None:
         """Continue from snapshots, one per seed."""
         for seed, one in zip(self.seeds, restored, strict=True):
-            seed.restore(one)
+            seed.restore(one, where)
 
     def close(self) -> None:
         """Release threads and environments."""
@@ -74,12 +79,12 @@ class HostSeed:
     def __init__(self, loop: HostLoop, seed: int, device: jax.Device, programs: HostPrograms):
         self.loop, self._programs, self._device, self._seed = loop, programs, device, seed
         agent_key, _, run_key, explore_key = jax.random.split(jax.random.key(seed), 4)
-        state = jax.device_put(programs.init(agent_key), device)
+        state = jax.device_put(jax.block_until_ready(programs.init(agent_key)), device)
         self._leaves = jax.tree.leaves(state)
         self._key, self._explore_key = jax.device_put((run_key, explore_key), device)
         self._warm_key = jax.random.fold_in(self._explore_key, 2**31 - 1)
         self.env = loop.make(loop.copies)
-        self.memory: Rings = _taken(loop)
+        self.memory: Rings = loop.memory.empty(np)
         self._random = np.random.default_rng([seed, _BATCHES])
         self._step, self._target = 0, 0
         self._returns = np.zeros(loop.copies)
@@ -134,7 +139,8 @@ class HostSeed:
                     self._leaves, progress, batch, np.int32(self._step), self._key
                 )
                 self.memory = memory.update(self.memory, batch.index, losses)
-        progress = jax.device_get(progress)._replace(
+        # Reading what a program that failed should have made would wait for ever.
+        progress = jax.device_get(jax.block_until_ready(progress))._replace(
             episodes=np.asarray(episodes), returns=np.asarray(total, np.float32)
         )
         return check_finite(self.state.params, self._step, progress)
@@ -206,14 +212,7 @@ class HostSeed:
             "random": random_words(self._random),
         }
         if self._observation is not None:
-            position = self.env.position()
-            rest |= {
-                "observation": self._observation,
-                "seed": np.array(position.seed),
-                "episodes": np.array(position.episodes),
-                "lengths": np.array([len(done) for done in position.actions]),
-                "done": np.array([a for done in position.actions for a in done], np.int64),
-            }
+            rest |= {"observation": self._observation, **position_arrays(self.env.position())}
         memory, rings = self.loop.memory, self.memory
 
         def rows(first: Sequence[int], last: Sequence[int]) -> Rows:
@@ -222,9 +221,10 @@ class HostSeed:
         row_bytes = memory.storage.row_bytes
         return Snapshot(self.state, rest, memory.entered(rings), memory.room, row_bytes, rows)
 
-    def restore(self, restored: Restored) -> None:
-        """Continue from a snapshot."""
+    def restore(self, restored: Restored, where: str) -> None:
+        """Continue from a snapshot; `where` names its file in errors."""
         rest = restored.rest
+        check_seed(rest, self.loop.copies, self.env.spec, where)
         self._leaves = jax.tree.leaves(jax.device_put(restored.agent, self._device))
         self._step, self._target = rest["counts"].tolist()
         self._actions, self._returns = rest["actions"].copy(), rest["returns"].copy()
@@ -232,38 +232,33 @@ class HostSeed:
         self.memory = self.loop.memory.restore(restored.entered, restored.rows)
         if "observation" not in rest:
             return
-        ends = np.cumsum(rest["lengths"])[:-1]
-        done = tuple(tuple(part.tolist()) for part in np.split(rest["done"], ends))
-        position = Position(int(rest["seed"]), tuple(rest["episodes"].tolist()), done)
-        self._observation = self.env.go_to(position)
-        if not np.array_equal(self._observation, rest["observation"]):
-            self._start_anew()
+        position, before = position_of(rest), rest["observation"]
+        self._observation = now = self.env.go_to(position)
+        new = np.array([done is None for done in position.actions])
+        if new.any():
+            notice(
+                f"environment {self.env.spec.name!r} was in an episode of more than "
+                f"{MOST_REPLAYED:,} steps, which is not replayed: a new one begins"
+            )
+        if not np.array_equal(now[~new], before[~new]):
+            notice(
+                f"environment {self.env.spec.name!r} did not return to where it was: its seeds do "
+                "not determine it, and new episodes begin"
+            )
+            for copy in np.flatnonzero(~new).tolist():
+                now[copy] = self.env.restart(copy)
+            new[:] = True
+        if new.any():
+            self._start_anew(now, new)
 
-    def _start_anew(self) -> None:
-        """Begin new episodes, because the environment did not return to where it was."""
-        notice(
-            f"environment {self.env.spec.name!r} did not return to where it was: its seeds do not "
-            "determine it, and new episodes begin"
-        )
-        assert self._observation is not None
-        for copy in range(self.loop.copies):
-            self._observation[copy] = self.env.restart(copy)
-            self.memory = self.loop.memory.begin(self.memory, copy, self._observation[copy])
-        self._returns[:] = 0.0
-        self._followed = self._follow(self._observation)
-        self._actions = self._choose()
-
-
-def _taken(loop: HostLoop) -> Rings:
-    """The empty memory, all of which is taken now."""
-    try:
-        return loop.memory.empty(np)
-    except MemoryError:
-        size = loop.memory.nbytes / 1e9
-        raise UmdqnError(
-            f"replay.capacity = {loop.replay.capacity} is not allowed: {size:.1f} GB of memory are "
-            "not available"
-        ) from None
+    def _start_anew(self, observation: np.ndarray, new: np.ndarray) -> None:
+        """Continue from the first observations of new episodes of some copies."""
+        for copy in np.flatnonzero(new).tolist():
+            self.memory = self.loop.memory.begin(self.memory, copy, observation[copy])
+        self._returns[new] = 0.0
+        self._followed = self._follow(observation)
+        # What the other copies do next was chosen before the last update.
+        self._actions = np.where(new, self._choose(), self._actions)
 
 
 def _clipped(loop: HostLoop, step: Stepped) -> np.ndarray:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
 
+from umdqn.errors import UmdqnError, notice, one_line
+from umdqn.loops.places import user_folder
+
 # Parameters of glibc's mallopt, and a size above all working memories and below large replays.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _KEPT = 256 * 2**20
+# How programs say that memory ended, depending on where it did.
+_OUT_OF_MEMORY = re.compile("RESOURCE_EXHAUSTED|out of memory", re.IGNORECASE)
 
 
 def available_cores() -> int:
@@ -52,9 +58,26 @@ def use_one_core() -> None:
 
 def keep_compiled_programs() -> None:
     """Keep compiled programs on disk, so that later processes start seconds earlier."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "umdqn"
+    cache = user_folder("XDG_CACHE_HOME", ".cache")
+    if cache is None:
+        notice(
+            "there is no home directory to keep compiled programs in: every process compiles anew "
+            "(XDG_CACHE_HOME names another place)"
+        )
+        return
     jax.config.update("jax_compilation_cache_dir", str(cache))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+
+
+@contextlib.contextmanager
+def named_exhaustion() -> Iterator[None]:
+    """Turn what JAX and NumPy raise where memory ends into an error of one line."""
+    try:
+        yield
+    except (MemoryError, jax.errors.JaxRuntimeError) as error:
+        if not isinstance(error, MemoryError) and not _OUT_OF_MEMORY.search(str(error)):
+            raise
+        raise UmdqnError(f"not enough memory to train: {one_line(error)}") from error
 
 
 def keep_freed_memory() -> None:

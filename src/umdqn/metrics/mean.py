@@ -8,11 +8,11 @@ from collections.abc import Mapping
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from umdqn.errors import check
 from umdqn.laws.law import Law
 from umdqn.laws.support import Support
 from umdqn.laws.trained import View
 from umdqn.metrics.metric import Comparison, Metric
+from umdqn.parts.ranges import Positive
 from umdqn.specs import Key
 
 
@@ -20,12 +20,8 @@ from umdqn.specs import Key
 class Mean(Metric):
     """Huber's loss of the difference of the means: quadratic below kappa, linear above."""
 
-    kappa: float = 1.0
+    kappa: Positive = 1.0
     """Where the loss turns linear; the slope there is 1."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check(self.kappa > 0, "kappa", self.kappa, "above 0")
 
     def comparisons(self) -> Mapping[View, Comparison]:
         return {"mean": _Means(self)}

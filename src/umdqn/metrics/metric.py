@@ -11,11 +11,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from umdqn.errors import check_count
 from umdqn.laws.law import Law
 from umdqn.laws.support import Support
 from umdqn.laws.trained import View
 from umdqn.parts.part import Part
+from umdqn.parts.ranges import Count
 from umdqn.representations.representation import Representation
 from umdqn.specs import Key
 
@@ -55,7 +55,7 @@ class Comparison(abc.ABC):
 class Metric(Part, abc.ABC):
     """A loss between the predicted law and its Bellman target."""
 
-    points: int = 200
+    points: Count = 200
     """Returns or quantile fractions that an update compares (N_z, N_tau); unused where laws have
     atoms of their own."""
     sampling: Sampling = "random"
@@ -63,9 +63,6 @@ class Metric(Part, abc.ABC):
     centres of these cells. All three estimate the same integral."""
     per_transition: bool = False
     """Whether every transition of a batch has points of its own, as in IQN."""
-
-    def __post_init__(self) -> None:
-        check_count("points", self.points)
 
     @abc.abstractmethod
     def comparisons(self) -> Mapping[View, Comparison]:

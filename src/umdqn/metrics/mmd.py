@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Annotated
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from umdqn.errors import check
 from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw, View
 from umdqn.metrics.metric import Comparison, Metric
 from umdqn.metrics.quantile_huber import inside
 from umdqn.numerics.products import weighted_sum
+from umdqn.parts.ranges import Range
 from umdqn.specs import Key
 
 
@@ -21,13 +22,19 @@ from umdqn.specs import Key
 class Mmd(Metric):
     """`E k(X, X') - 2 E k(X, Y) + E k(Y, Y')` with `k(x, y) = sum_h exp(-(x - y)^2 / h)`."""
 
-    bandwidths: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0)
+    bandwidths: Annotated[tuple[float, ...], Range(above=0)] = (
+        1.0,
+        2.0,
+        3.0,
+        4.0,
+        5.0,
+        6.0,
+        7.0,
+        8.0,
+        9.0,
+        10.0,
+    )
     """Bandwidths h of the kernels, in squared units of the return."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        positive = len(self.bandwidths) > 0 and min(self.bandwidths) > 0
-        check(positive, "bandwidths", self.bandwidths, "at least one, all above 0")
 
     def comparisons(self) -> Mapping[View, Comparison]:
         return {"quantile": _Discrepancy(self)}

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from typing import Annotated
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from umdqn.errors import check
 from umdqn.laws.support import Support
 from umdqn.laws.trained import HasClaims, TrainedLaw, View
 from umdqn.metrics.metric import Comparison, Metric
 from umdqn.metrics.quantile_huber import inside, paired_quantile_huber, quantile_huber
+from umdqn.parts.ranges import Range
 from umdqn.specs import Key
 
 # Up to this many pairs of a quantile and a target, looking at each beats sorting the targets.
@@ -24,13 +25,9 @@ _FEW_PAIRS = 64 * 64
 class Wasserstein(Metric):
     """`sum_i E_j[rho_{tau_i}^kappa(F_target^{-1}(tau_j) - F^{-1}(tau_i))]` over drawn fractions."""
 
-    kappa: float = 1.0
+    kappa: Annotated[float, Range(least=0)] = 1.0
     """Huber threshold; 0 is plain quantile regression. Large against the returns, the minimiser is
     no longer a quantile."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check(self.kappa >= 0, "kappa", self.kappa, "at least 0")
 
     def comparisons(self) -> Mapping[View, Comparison]:
         return {"quantile": _Regression(self)}

@@ -25,6 +25,7 @@ from umdqn.networks.convolutions import (
 )
 from umdqn.networks.scaling import scaling
 from umdqn.networks.torso import Embedding, Torso
+from umdqn.parts.ranges import Widths
 from umdqn.specs import Key, Observation
 
 
@@ -80,12 +81,8 @@ class Network(eqx.Module):
 
 @dataclasses.dataclass(frozen=True)
 class _Dense(Torso, abc.ABC):
-    widths: tuple[int, ...] = (128, 128)
+    widths: Widths = (128, 128)
     """Widths of the dense layers; the last one, which is linear, is the embedding's size."""
-
-    def __post_init__(self) -> None:
-        good = len(self.widths) > 0 and min(self.widths) > 0
-        check(good, "widths", self.widths, "widths of at least 1")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,27 +8,22 @@ from typing import Literal
 import optax
 from jaxtyping import Array, Bool, PyTree
 
-from umdqn.errors import check
 from umdqn.optimisers.optimiser import Optimiser
+from umdqn.parts.ranges import Positive
 
 
 @dataclasses.dataclass(frozen=True)
 class Adam(Optimiser):
     """Adam, after clipping the gradient's global norm."""
 
-    learning_rate: float = 1e-4
+    learning_rate: Positive = 1e-4
     """Size of a step."""
-    epsilon: float = 1e-5
+    epsilon: Positive = 1e-5
     """Added to the root of the second moment."""
-    clip: float = 1.0
+    clip: Positive = 1.0
     """Largest global norm of a gradient."""
     schedule: Literal["constant", "cosine"] = "constant"
     """`cosine` lets the learning rate fall to 0 over the run."""
-
-    def __post_init__(self) -> None:
-        check(self.learning_rate > 0, "learning_rate", self.learning_rate, "above 0")
-        check(self.epsilon > 0, "epsilon", self.epsilon, "above 0")
-        check(self.clip > 0, "clip", self.clip, "above 0")
 
     def clips(self, gradient: PyTree) -> Bool[Array, ""]:
         return optax.tree.norm(gradient) > self.clip

@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from umdqn.parts.ranges import Range, ranges
+
 
 class FieldHelp(NamedTuple):
     """What a user is told of one field."""
@@ -24,6 +26,8 @@ class FieldHelp(NamedTuple):
     default: str
     """The default as written, or "" if there is none."""
     text: str
+    allowed: str = ""
+    """The declared range, or ""."""
 
 
 class PartHelp(NamedTuple):
@@ -46,8 +50,11 @@ def describe(source: str | type) -> PartHelp:
 
 
 def _without_source(kind: Any) -> PartHelp:
+    allowed = ranges(kind)
     fields = tuple(
-        FieldHelp(field.name, str(field.type), repr(field.default), "")
+        FieldHelp(
+            field.name, str(field.type), repr(field.default), "", str(allowed.get(field.name, ""))
+        )
         for field in dataclasses.fields(kind)
         if field.init
     )
@@ -99,18 +106,37 @@ def _field(
         text = " ".join(str(following.value.value).split())
     default = ast.unparse(statement.value) if statement.value is not None else ""
     assert isinstance(statement.target, ast.Name)
-    return FieldHelp(statement.target.id, _type(module, statement.annotation), default, text)
+    kind, allowed = _type(module, statement.annotation)
+    return FieldHelp(statement.target.id, kind, default, text, allowed)
 
 
-def _type(module: str, annotation: ast.expr) -> str:
-    """The annotation as text; a `Literal`, also behind a name, as its alternatives."""
-    node: ast.expr | None = annotation
+def _type(module: str, annotation: ast.expr) -> tuple[str, str]:
+    """The annotation as text, and its range; a `Literal` as its alternatives.
+
+    Annotations may stand behind a name.
+    """
+    node = annotation
     if isinstance(node, ast.Name):
         node = _assigned(module, node.id) or node
-    if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Literal"):
-        values = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        return "|".join(str(value.value) for value in values if isinstance(value, ast.Constant))
-    return ast.unparse(annotation)
+    if isinstance(node, ast.Subscript):
+        items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        owner = ast.unparse(node.value).rpartition(".")[-1]
+        if owner == "Literal":
+            values = (item.value for item in items if isinstance(item, ast.Constant))
+            return "|".join(map(str, values)), ""
+        if owner == "Annotated":
+            kind, _ = _type(module, items[0])
+            found = [_range(item, kind.startswith("tuple")) for item in items[1:]]
+            return kind, ", ".join(filter(None, found))
+    return ast.unparse(annotation), ""
+
+
+def _range(node: ast.expr, many: bool) -> str:
+    """What a call `Range(...)` of numbers allows; "" for anything else."""
+    if not (isinstance(node, ast.Call) and ast.unparse(node.func).endswith("Range")):
+        return ""
+    bounds = {each.arg or "": ast.literal_eval(each.value) for each in node.keywords}
+    return Range(**bounds).of(many)
 
 
 def _assigned(module: str, name: str) -> ast.expr | None:

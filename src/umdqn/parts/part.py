@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from umdqn.parts.ranges import check_ranges
+
 
 @dataclasses.dataclass(frozen=True)
 class Part:
@@ -12,8 +14,13 @@ class Part:
 
     Subclasses are frozen dataclasses. Every field has a default and a docstring: configuration,
     command line, manifest and reference documentation are derived from them. Fields hold plain data
-    (numbers, text, tuples), so that equal parts are equal by value and compile once.
+    (numbers, text, tuples), so that equal parts are equal by value and compile once. A range that
+    a field's type declares, `Annotated[float, Range(above=0)]`, is checked and is in the help text.
     """
+
+    def __post_init__(self) -> None:
+        """Check declared ranges; subclasses with checks of their own call this first."""
+        check_ranges(self)
 
     @classmethod
     def adopt(cls, value: Any, name: str | None = None) -> Part | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from umdqn.errors import InvalidField, UmdqnError, one_line, unknown
 from umdqn.parts import objects
-from umdqn.parts.imports import load_attribute
+from umdqn.parts.imports import allow, load_attribute
 from umdqn.parts.part import Part
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -77,6 +77,7 @@ class Table(Mapping[str, type[Part]]):
         else:
             self._check(part)
             self._classes[name] = part
+            allow([_path(part)])
 
     def find(self, name: str, path: str | None = None) -> type[Part]:
         """Return the class of a name, or of `module:Class`; `path` is where to look as a fallback.
@@ -91,6 +92,12 @@ class Table(Mapping[str, type[Part]]):
         part = load_attribute(path, f"{self.kind} {name!r}")
         self._check(part)
         return part
+
+    def foreign(self, name: str, path: str | None = None) -> str | None:
+        """Return the `module:Class` that `find` may have to import, or None for built-in parts."""
+        if name in self._paths and path in (None, self._paths[name]):
+            return None
+        return path or (name if ":" in name else None)
 
     def name_of(self, part: Part) -> str:
         """Return the name of a part: the one in this table, else its `module:Class`."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import abc
 import dataclasses
 
-from umdqn.errors import check_count
 from umdqn.parts.part import Part
+from umdqn.parts.ranges import Count
 from umdqn.replay.memory import Memory
 from umdqn.specs import Observation
 
@@ -15,19 +15,15 @@ from umdqn.specs import Observation
 class Replay(Part, abc.ABC):
     """How much experience is kept, and how it is drawn."""
 
-    capacity: int = 10_000
+    capacity: Count = 10_000
     """Transitions kept; the oldest are replaced first."""
-    batch_size: int = 32
+    batch_size: Count = 32
     """Transitions per update."""
-    warmup: int = 1_000
+    warmup: Count = 1_000
     """Steps of random actions before the first update."""
-    n_step: int = 1
+    n_step: Count = 1
     """Rewards that a transition sums up before the law of the state after them takes over; fewer
     where an episode ends before. Above 1, laws are partly those of the exploring policy."""
-
-    def __post_init__(self) -> None:
-        for field in ("capacity", "batch_size", "warmup", "n_step"):
-            check_count(field, getattr(self, field))
 
     @abc.abstractmethod
     def memory(self, observation: Observation, copies: int) -> Memory:

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from umdqn.errors import UmdqnError
 from umdqn.specs import AnyArray, Key
 
 Rings = dict[str, Any]
@@ -79,12 +80,31 @@ def ring_rows(arrays: dict[str, np.ndarray], ring: int, first: int, last: int) -
     return rows | {f"{ring}/first": np.array(first)}
 
 
-def put_rows(arrays: dict[str, np.ndarray], ring: int, rows: Rows) -> None:
-    """Put rows back where they were."""
-    first = int(rows[f"{ring}/first"])
+def put_rows(arrays: dict[str, np.ndarray], ring: int, rows: Rows, entered: int) -> None:
+    """Put rows back where they were; raise if they are not rows of these arrays."""
+    first = _first_of(arrays, ring, rows, entered)
     for name, array in arrays.items():
         piece = rows[f"{ring}/{name}"]
         last = first + len(piece)
         # Of more rows than fit, the last ones count.
         piece = piece[-len(array) :]
         array[np.arange(last - len(piece), last) % len(array)] = piece
+
+
+def _first_of(arrays: dict[str, np.ndarray], ring: int, rows: Rows, entered: int) -> int:
+    """Return the count of the first row, after a check of names, shapes, types and counts."""
+    first = rows.get(f"{ring}/first")
+    pieces = {name: rows.get(f"{ring}/{name}") for name in arrays}
+    for name, piece in pieces.items():
+        array = arrays[name]
+        like = piece is not None and piece.dtype == array.dtype and piece.ndim == array.ndim
+        if piece is None or not like or piece.shape[1:] != array.shape[1:]:
+            raise UmdqnError(
+                f"the saved replay memory is corrupt: rows of {name!r} are of another kind"
+            )
+    if first is None or first.shape or first.dtype.kind != "i":
+        raise UmdqnError("the saved replay memory is corrupt: rows without a number")
+    ends = {int(first) + len(piece) for piece in pieces.values() if piece is not None}
+    if int(first) < 0 or len(ends) != 1 or max(ends) > entered:
+        raise UmdqnError("the saved replay memory is corrupt: rows are not where they were")
+    return int(first)

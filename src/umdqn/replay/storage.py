@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from umdqn.errors import UmdqnError
 from umdqn.replay.rings import Random, Rings, Rows, put_rows, ring_rows
 from umdqn.replay.transition import Transition
 from umdqn.specs import Observation
@@ -112,10 +113,12 @@ class Storage(abc.ABC):
     def restore(self, entered: Sequence[int], pieces: Iterable[Rows]) -> Rings:
         """Return NumPy rings that hold what they held when so many rows had been entered."""
         rings = self.empty(np)
+        if len(entered) != self.copies:
+            raise UmdqnError(f"the saved replay memory is corrupt: it has {len(entered)} rings")
         rings["head"][:] = entered
         for piece in pieces:
             for copy in range(self.copies):
-                put_rows(self.of_copy(rings, copy), copy, piece)
+                put_rows(self.of_copy(rings, copy), copy, piece, entered[copy])
         self.repaired(rings)
         return rings
 

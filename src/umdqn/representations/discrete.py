@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from umdqn.errors import check_count
 from umdqn.laws.atoms import Atoms, CategoricalAtoms, QuantileAtoms, midpoints
 from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw, View
 from umdqn.networks.dense import Linear
+from umdqn.parts.ranges import Count, Range
 from umdqn.representations.representation import Head, Representation, misfit
 from umdqn.specs import Key
 
@@ -138,11 +138,8 @@ class Categorical(Representation):
     gives: ClassVar[frozenset[View]] = frozenset({"masses", "cdf", "mean"})
     bounded: ClassVar[bool] = True
 
-    atoms: int = 51
+    atoms: Annotated[int, Range(least=2)] = 51
     """Number of atoms."""
-
-    def __post_init__(self) -> None:
-        check_count("atoms", self.atoms, least=2)
 
     def build(self, features: int, actions: int, key: Key) -> Head:
         return _CategoricalHead(_Outputs(features, actions, self.atoms, key))
@@ -152,11 +149,8 @@ class Categorical(Representation):
 class _FixedFractions(Representation, abc.ABC):
     gives: ClassVar[frozenset[View]] = frozenset({"quantile", "mean"})
 
-    quantiles: int = 200
+    quantiles: Count = 200
     """Number of quantiles."""
-
-    def __post_init__(self) -> None:
-        check_count("quantiles", self.quantiles)
 
 
 @dataclasses.dataclass(frozen=True)

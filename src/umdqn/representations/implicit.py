@@ -9,11 +9,11 @@ from typing import ClassVar
 import equinox as eqx
 from jaxtyping import Array, Float
 
-from umdqn.errors import check_count
 from umdqn.laws.implicit import ImplicitLaw
 from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw, View
 from umdqn.networks.implicit import ImplicitQuantileNetwork
+from umdqn.parts.ranges import Count
 from umdqn.representations.representation import Head, Representation
 from umdqn.specs import Key
 
@@ -37,14 +37,10 @@ class ImplicitRepresentation(Representation, abc.ABC):
 
     gives: ClassVar[frozenset[View]] = frozenset({"quantile", "mean"})
 
-    cosines: int = 64
+    cosines: Count = 64
     """Size of the cosine embedding of a fraction."""
-    hidden: int = 128
+    hidden: Count = 128
     """Width of the layer after embedding and fraction have been multiplied."""
-
-    def __post_init__(self) -> None:
-        check_count("cosines", self.cosines)
-        check_count("hidden", self.hidden)
 
     def _build_network(self, features: int, actions: int, key: Key) -> ImplicitQuantileNetwork:
         return ImplicitQuantileNetwork(features, actions, self.cosines, self.hidden, key)
@@ -54,12 +50,8 @@ class ImplicitRepresentation(Representation, abc.ABC):
 class ImplicitQuantiles(ImplicitRepresentation):
     """The quantile at any fraction (Dabney et al., 2018)."""
 
-    value_fractions: int = 32
+    value_fractions: Count = 32
     """Fractions over which a greedy choice takes the expectation (K)."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_count("value_fractions", self.value_fractions)
 
     def build(self, features: int, actions: int, key: Key) -> Head:
         return _ImplicitHead(self._build_network(features, actions, key), self.value_fractions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Annotated
 
 import equinox as eqx
 import jax
@@ -10,12 +11,12 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, PyTree
 
-from umdqn.errors import check, check_count
 from umdqn.laws.atoms import QuantileAtoms
 from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw
 from umdqn.networks.dense import Linear
 from umdqn.networks.implicit import ImplicitQuantileNetwork
+from umdqn.parts.ranges import Positive, Range
 from umdqn.representations.discrete import placed
 from umdqn.representations.implicit import ImplicitRepresentation
 from umdqn.representations.representation import Head
@@ -78,18 +79,12 @@ def fraction_gradient(
 class ProposedQuantiles(ImplicitRepresentation):
     """Quantiles at fractions that a second network proposes (FQF; Yang et al., 2019)."""
 
-    quantiles: int = 32
+    quantiles: Annotated[int, Range(least=2)] = 32
     """Number of quantiles."""
-    entropy: float = 0.0
+    entropy: Annotated[float, Range(least=0)] = 0.0
     """Coefficient of the bonus for evenly spread fractions."""
-    proposal_rate: float = 1e-5
+    proposal_rate: Positive = 1e-5
     """Learning rate of the proposal network, which has an RMSProp of its own."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_count("quantiles", self.quantiles, least=2)
-        check(self.entropy >= 0, "entropy", self.entropy, "at least 0")
-        check(self.proposal_rate > 0, "proposal_rate", self.proposal_rate, "above 0")
 
     def build(self, features: int, actions: int, key: Key) -> Head:
         network_key, proposal_key = jax.random.split(key)

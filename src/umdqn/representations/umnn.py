@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from umdqn.errors import check
 from umdqn.laws import flow, quantile
 from umdqn.laws.flow import FlowLaw, Link, Logistic, Normal
 from umdqn.laws.quantile import QuantileLaw
@@ -19,6 +18,7 @@ from umdqn.laws.support import Support
 from umdqn.laws.trained import TrainedLaw, View
 from umdqn.networks.umnn import Umnn
 from umdqn.numerics.table import MonotoneTable
+from umdqn.parts.ranges import Positive, Range, Widths
 from umdqn.representations.representation import Head, Representation, misfit
 from umdqn.specs import Key
 
@@ -104,22 +104,14 @@ class _UmnnRepresentation(Representation, abc.ABC):
     gives: ClassVar[frozenset[View]] = frozenset({"density", "cdf", "quantile", "mean"})
     bounded: ClassVar[bool] = True
 
-    hidden: tuple[int, ...] = (128,)
+    hidden: Widths = (128,)
     """Widths of the integrand's hidden layers; one layer takes the O(H + M) path."""
-    intervals: int = 200
+    intervals: Annotated[int, Range(least=2, most=65_536, multiple_of=2)] = 200
     """Cells of the cumulative quadrature over the support, in training."""
-    point_scale: float = 4.0
+    point_scale: Positive = 4.0
     """Initial weights of the return (or fraction), relative to Xavier: larger starts sharper."""
-    steepness: float = 8.0
+    steepness: Positive = 8.0
     """Initial slope of G: 8 lets a law start well inside its support."""
-
-    def __post_init__(self) -> None:
-        check(len(self.hidden) > 0, "hidden", self.hidden, "at least one layer")
-        check(all(n > 0 for n in self.hidden), "hidden", self.hidden, "widths of at least 1")
-        even = self.intervals >= 2 and self.intervals % 2 == 0
-        check(even, "intervals", self.intervals, "an even number of at least 2")
-        check(self.point_scale > 0, "point_scale", self.point_scale, "above 0")
-        check(self.steepness > 0, "steepness", self.steepness, "above 0")
 
     def refined(self) -> Representation:
         return dataclasses.replace(self, intervals=max(self.intervals, _VIEW_INTERVALS))
@@ -153,7 +145,7 @@ class UmnnQf(_UmnnRepresentation):
     # Its CDF is an inverse and has no gradient where the law has no mass: no metric trains it.
     gives: ClassVar[frozenset[View]] = frozenset({"density", "quantile", "mean"})
 
-    steepness: float = 0.25
+    steepness: Positive = 0.25
     """Initial slope of G: 0.25 lets the quantiles start within a quarter of the support."""
 
     def build(self, features: int, actions: int, key: Key) -> Head:

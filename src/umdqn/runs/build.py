@@ -21,13 +21,15 @@ from umdqn.loops import evaluation
 from umdqn.loops.compiled import CompiledLoop
 from umdqn.loops.compiled_training import CompiledTraining
 from umdqn.loops.evaluation import Returns
+from umdqn.loops.footprint import Footprint, footprint, require
 from umdqn.loops.host import HostLoop
 from umdqn.loops.host_training import HostTraining
 from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.config import Config
-from umdqn.runs.following import RunName, given_policy, runs_compiled
+from umdqn.runs.following import given_policy, runs_compiled
 from umdqn.runs.manifests import read_manifest
 from umdqn.runs.policy import EVALUATION_STREAM
+from umdqn.runs.run_name import RunName
 from umdqn.specs import EnvSpec
 
 # Copies of an environment that evaluation steps together.
@@ -142,6 +144,16 @@ def build_loop(config: Config, agent: Agent | None = None) -> CompiledLoop | Hos
         assert entry.compiled is not None
         return CompiledLoop(env=entry.compiled, **shared)
     return HostLoop(make=entry.hosted, copies=config.num_envs, **shared)
+
+
+def memory_taken(config: Config, agent: Agent | None = None) -> Footprint:
+    """Return how much memory training takes, without taking it."""
+    return footprint(build_loop(config, agent), config.seeds)
+
+
+def check_memory(config: Config, agent: Agent | None = None) -> None:
+    """Raise if training takes more memory than there is."""
+    require(memory_taken(config, agent))
 
 
 def evaluate(

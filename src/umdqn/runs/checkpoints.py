@@ -9,7 +9,6 @@ rows that were added since the one before, so that its cost does not grow with t
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -18,18 +17,19 @@ from typing import Any
 import numpy as np
 from jaxtyping import PyTree
 
-from umdqn.errors import UmdqnError, notice
+from umdqn.errors import UmdqnError
 from umdqn.loops.snapshot import Restored, Snapshot, from_named, named_agents, named_leaves
+from umdqn.runs.fallback import newest_readable
 from umdqn.runs.files import (
     Unreadable,
+    check_folder,
     encode_arrays,
     is_temporary,
-    parse_arrays,
-    read_bytes,
-    read_sealed,
-    write_bytes,
+    read_arrays,
+    write_arrays,
     write_sealed,
 )
+from umdqn.runs.schemas import Index, check_resumable, read_checked
 
 _DIGITS = "[0-9]" * 10
 # Files that may be deleted once no index lists them; others belong to the user.
@@ -48,8 +48,14 @@ class Checkpoints:
 
     def make(self) -> None:
         """Make the directories."""
+        self._check_folders()
         self._folder.mkdir(exist_ok=True)
         self._replay.mkdir(exist_ok=True)
+
+    def _check_folders(self) -> None:
+        """Raise if a directory leads elsewhere: files there would be replaced and deleted."""
+        check_folder(self._folder)
+        check_folder(self._replay)
 
     def agent_path(self, step: int) -> Path:
         """Return the file with the agents at a step."""
@@ -63,6 +69,7 @@ class Checkpoints:
 
     def steps(self) -> list[int]:
         """Return the steps of all complete checkpoints in ascending order."""
+        self._check_folders()
         return [int(path.stem) for path in sorted(self._folder.glob(f"{_DIGITS}.json"))]
 
     def save(
@@ -143,10 +150,7 @@ class Checkpoints:
     def _write(
         self, path: Path, arrays: Mapping[str, np.ndarray], files: dict[str, dict[str, Any]]
     ) -> None:
-        data = encode_arrays(arrays)
-        write_bytes(path, data)
-        checksum = hashlib.sha256(data).hexdigest()
-        files[self._name(path)] = {"bytes": len(data), "sha256": checksum}
+        files[self._name(path)] = write_arrays(path, arrays)
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self._run).as_posix()
@@ -199,20 +203,19 @@ class Checkpoints:
 
     def _index(self, step: int) -> dict[str, Any]:
         path = self._index_path(step)
-        index = read_sealed(path)
-        if index.get("step") != step:
+        index: Any = read_checked(path, Index)
+        if index["step"] != step:
             raise UmdqnError(f"{path} is corrupt: it is the index of another step")
         return index
 
     def _read(self, path: Path, index: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Read the arrays of a file and verify its checksum."""
+        if path.parent not in (self._folder, self._replay):
+            raise UmdqnError(f"{path} is corrupt: it lies outside of {self._run}")
         known = index["files"].get(self._name(path))
         if known is None:
             raise UmdqnError(f"{path} is corrupt: it belongs to no checkpoint")
-        data = read_bytes(path, known["bytes"])
-        if hashlib.sha256(data).hexdigest() != known["sha256"]:
-            raise UmdqnError(f"{path} is corrupt: its checksum is wrong")
-        return parse_arrays(path, data)
+        return read_arrays(path, known)
 
     def agents(self, step: int, like: Mapping[int, PyTree], whole: bool = False) -> dict[int, Any]:
         """Read the arrays of `like` of every seed; `whole`: the agents have no others."""
@@ -233,8 +236,7 @@ class Checkpoints:
     ) -> tuple[dict[int, Restored], dict[str, Any]]:
         """Read everything that resuming at a step needs."""
         index = self._index(step)
-        if "trainer" not in index:
-            raise UmdqnError(f"{self.agent_path(step)} holds the agents only and cannot be resumed")
+        trainer = check_resumable(index, list(like), self._index_path(step))
         agents = self.agents(step, like, whole=True)
         rest = self._read(self._loop_path(step), index)
         restored = {}
@@ -252,7 +254,7 @@ class Checkpoints:
             )
             self._pieces[seed] = pieces
         self._saved = step
-        return restored, index["trainer"]
+        return restored, trainer
 
     def _read_pieces(
         self, pieces: list[dict[str, Any]], index: Mapping[str, Any]
@@ -261,14 +263,17 @@ class Checkpoints:
         for piece in pieces:
             yield self._read(self._run / piece["file"], index)
 
-    def newest(self, like: Mapping[int, PyTree]) -> tuple[int, dict[int, PyTree]]:
-        """Read the agents of the newest readable checkpoint; notifies if a newer one is damaged."""
-        return self._newest(lambda step: self.agents(step, like))
+    def newest(self, like: Mapping[int, PyTree], known: int) -> tuple[int, dict[int, PyTree]]:
+        """Read the agents of the newest readable checkpoint.
+
+        Notifies if a newer one is damaged, or gone: the run is known to have had one at a step.
+        """
+        return self._newest(lambda step: self.agents(step, like), known)
 
     def newest_whole(
-        self, like: Mapping[int, PyTree], check: Callable[[dict[str, Any]], object]
+        self, like: Mapping[int, PyTree], known: int, check: Callable[[dict[str, Any]], object]
     ) -> tuple[int, tuple[dict[int, Restored], dict[str, Any]]]:
-        """Read the newest checkpoint that can be resumed; notifies if a newer one is damaged.
+        """Read the newest checkpoint that can be resumed; notifies as `newest` does.
 
         `check` gets what the trainer saved with it, and raises if the metrics do not match.
         """
@@ -278,23 +283,16 @@ class Checkpoints:
             check(trainer)
             return restored, trainer
 
-        return self._newest(read)
+        return self._newest(read, known)
 
-    def _newest(self, read: Callable[[int], Any]) -> tuple[int, Any]:
+    def missing(self, known: int) -> UmdqnError | None:
+        """Return the error for a checkpoint that the run is known to have had, if it is gone."""
+        if known <= max(self.steps(), default=0):
+            return None
+        return UmdqnError(f"{self._index_path(known)} is missing")
+
+    def _newest(self, read: Callable[[int], Any], known: int) -> tuple[int, Any]:
         steps = self.steps()
         if not steps:
             raise UmdqnError(f"{self._run} has no checkpoint yet")
-        first: UmdqnError | None = None
-        for step in reversed(steps):
-            try:
-                found = read(step)
-            except Unreadable:
-                raise
-            except UmdqnError as error:
-                first = first or error
-                continue
-            if first is not None:
-                notice(f"{first}; the checkpoint of step {step:,} is used instead")
-            return step, found
-        assert first is not None
-        raise first
+        return newest_readable(steps, read, self.missing(known))

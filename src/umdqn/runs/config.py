@@ -6,10 +6,11 @@ Importing this file must stay cheap: whatever needs JAX is imported where it is 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from umdqn.agents.algorithms import ALGORITHMS
-from umdqn.errors import InvalidField, check, check_count, unknown
+from umdqn.errors import InvalidField, check, unknown
+from umdqn.parts.ranges import Count, Probability, Range, check_ranges
 from umdqn.runs.fields import default_part, name_of
 from umdqn.runs.presets import PRESETS
 from umdqn.specs import Domain
@@ -29,30 +30,22 @@ else:
     Decision = Exploration = Metric = Torso = Any
     Optimiser = Replay = Representation = SupportRule = TargetUpdate = Any
 
-MOST_SEEDS = 10_000
-"""Largest number of seeds of one run, or of one point of a sweep."""
-
-_COUNTS = ("steps", "update_every", "checkpoint_every", "checkpoint_keep", "chunk", "num_envs")
-
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
     """How the greedy policy is scored, on environments of its own."""
 
-    every: int = 10_000
+    every: Count = 10_000
     """Steps between two evaluations during training."""
-    episodes: int = 100
+    episodes: Count = 100
     """Episodes per seed and evaluation."""
-    epsilon: float = 0.001
+    epsilon: Probability = 0.001
     """Probability of a random action at each step of an evaluation."""
-    limit: int = 27_000
+    limit: Count = 27_000
     """Steps after which an episode is cut, where the environment has no time limit."""
 
     def __post_init__(self) -> None:
-        check_count("every", self.every)
-        check_count("limit", self.limit)
-        check_count("episodes", self.episodes)
-        check(0 <= self.epsilon <= 1, "epsilon", self.epsilon, "from 0 to 1")
+        check_ranges(self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,8 +58,8 @@ class Config:
     """Algorithm: a name that `umdqn agents` lists."""
     preset: str
     """Table of hyperparameters: tuned or paper."""
-    discount: float
-    """Discount factor, from 0 to below 1; by default the environment's."""
+    discount: Annotated[float, Range(least=0, below=1)]
+    """Discount factor; by default the environment's."""
     domain: Domain | None
     """Interval that holds the discounted returns, for a fixed support; by default the environment's
     where a preset fixes the support."""
@@ -93,28 +86,28 @@ class Config:
     policy: str = ""
     """Policy that is followed and whose laws are learned, module:attribute or RUN@STEP; by default
     the agent's own, which improves."""
-    steps: int = 60_000
+    steps: Count = 60_000
     """Environment steps per seed."""
-    seeds: int = 1
+    seeds: Annotated[int, Range(least=1, most=10_000)] = 1
     """Number of seeds to train."""
-    seed: int = 0
+    seed: Annotated[int, Range(least=0, below=4_294_967_296)] = 0
     """First seed; the others count up from it."""
-    update_every: int = 1
+    update_every: Count = 1
     """Steps between two gradient updates."""
     truncation_terminates: bool = False
     """Treat a time limit as the end of the return, as the paper's reference implementation does."""
     evaluation: Evaluation = Evaluation()
     """How the greedy policy is scored."""
-    checkpoint_every: int = 20_000
+    checkpoint_every: Count = 20_000
     """Steps between two checkpoints."""
-    checkpoint_keep: int = 2
+    checkpoint_keep: Count = 2
     """Number of newest checkpoints that can be resumed from; older ones keep the networks only."""
-    chunk: int = 1_000
+    chunk: Count = 1_000
     """Steps per call of the compiled program; progress and Ctrl-C are handled between calls."""
     loop: Literal["auto", "compiled", "host"] = "auto"
     """Where the environment runs: in the compiled program, or in Python (host); auto compiles where
     it can."""
-    num_envs: int = 1
+    num_envs: Count = 1
     """Copies of the environment that step together; host loop only."""
 
     def __post_init__(self) -> None:
@@ -128,11 +121,9 @@ class Config:
                 raise unknown(kind, name, table)
         check_pair(self.representation, self.metric)
         self._check_domain()
-        check(0 <= self.discount < 1, "discount", self.discount, "from 0 to below 1")
-        for field in _COUNTS:
-            check_count(field, getattr(self, field))
-        check_count("seeds", self.seeds, most=MOST_SEEDS)
-        check(0 <= self.seed <= 2**32 - self.seeds, "seed", self.seed, "seeds from 0 to 2^32 - 1")
+        check_ranges(self)
+        last = self.seed + self.seeds - 1
+        check(last < 2**32, "seed", self.seed, f"below 2^32, and so the last seed, {last}")
 
     def _check_domain(self) -> None:
         name, needed = name_of("support", self.support), self.support.needs_domain

@@ -8,11 +8,12 @@ from typing import Any
 from umdqn.agents.algorithms import ALGORITHMS, Algorithm
 from umdqn.envs.catalogue import find
 from umdqn.envs.entry import Entry
-from umdqn.errors import check, unknown
+from umdqn.errors import UmdqnError, check, unknown
+from umdqn.parts.ranges import ranges
 from umdqn.runs.build import check_loop
 from umdqn.runs.config import Config
 from umdqn.runs.domains import estimated_domain
-from umdqn.runs.fields import DEFAULTS, KINDS, flattened, leaves, name_of, override, read_part
+from umdqn.runs.fields import DEFAULTS, KINDS, leaves, name_of, named_fields, override, read_part
 from umdqn.runs.presets import PRESETS, Fields
 from umdqn.runs.values import read_number
 from umdqn.specs import Domain, EnvSpec
@@ -32,11 +33,13 @@ def configure(
     """
     for name, value in (("agent", agent), ("preset", preset)):
         check(isinstance(value, str), name, value, "a name")
+    if env in ALGORITHMS:
+        raise UmdqnError(f"{env!r} is an agent: name the environment first, then the agent")
     if agent not in ALGORITHMS:
         raise unknown("agent", agent, ALGORITHMS)
     if preset not in PRESETS:
         raise unknown("preset", preset, PRESETS)
-    given = flattened(overrides or {})
+    given = named_fields(overrides or {})
     algorithm, entry = ALGORITHMS[agent], find(env)
     scopes = _scopes(preset, entry.spec)
     parts = _parts(algorithm, scopes, given, (entry.spec.name, agent))
@@ -98,7 +101,7 @@ def _domain(entry: Entry, given: Mapping[str, Any]) -> Domain:
     if spec.domain is not None or "domain" in given:
         return spec.domain or Domain(-1.0, 1.0)
     discount = read_number("discount", float, given.get("discount", spec.discount))
-    check(0 <= discount < 1, "discount", discount, "from 0 to below 1")
+    ranges(Config)["discount"].check("discount", discount)
     return estimated_domain(entry, discount)
 
 

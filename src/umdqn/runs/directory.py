@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from umdqn import __version__
-from umdqn.errors import UmdqnError
+from umdqn.envs.positions import MOST_REPLAYED
+from umdqn.errors import UmdqnError, notice
 from umdqn.loops.machine import peak_memory
 from umdqn.runs.build import environment, is_compiled
 from umdqn.runs.checkpoints import Checkpoints
@@ -23,11 +24,13 @@ from umdqn.runs.files import is_temporary, locked, read_sealed, write_sealed
 from umdqn.runs.formats import FORMAT, FORMAT_VERSION
 from umdqn.runs.manifests import read_manifest
 from umdqn.runs.records import Mark, Record, Records
+from umdqn.runs.trust import Untrusted, signed
 from umdqn.specs import EnvSpec
 
 PROMISES = {
     True: "bit for bit, on the same machine and versions",
-    False: "bit for bit, if the environment's seeds determine it",
+    False: "bit for bit, if the environment's seeds determine it and no episode is longer than "
+    f"{MOST_REPLAYED:,} steps",
 }
 """How exactly a run can be resumed, by whether its environment is compiled."""
 MOST_OLDER = 64
@@ -67,7 +70,7 @@ class RunDirectory:
         try:
             self.checkpoints.make()
             self.checkpoints.clean(config.checkpoint_keep)
-            self.records.path.touch()
+            self.records.make()
         except OSError as error:
             raise UmdqnError(f"cannot write in {self.path}: {error.strerror}") from error
         self.write_manifest(config, status="running", step=0)
@@ -117,6 +120,7 @@ class RunDirectory:
             "environment": to_dict(environment(config).spec),
             "versions": versions(),
         }
+        manifest |= signed([manifest["config"]])
         write_sealed(self.manifest_path, manifest | ({"reason": reason} if reason else {}))
 
     def read_manifest(self) -> tuple[Config, EnvSpec, dict[str, Any]]:
@@ -127,6 +131,8 @@ class RunDirectory:
         """Return whether this is a finished, readable run of a configuration."""
         try:
             found, _, manifest = self.read_manifest()
+        except Untrusted:
+            raise
         except UmdqnError:
             return False
         return found == config and manifest["status"] == "finished"
@@ -135,10 +141,13 @@ class RunDirectory:
         """Return all metrics; raises if those that the manifest covers have changed."""
         *_, manifest = self.read_manifest()
         mark = manifest.get("metrics")
-        return self.records.read(mark and Mark(*mark))
+        return self.records.read(mark and Mark(*mark), manifest["status"] == "finished")
 
     def best_steps(self, seeds: Iterable[int]) -> dict[int, int]:
         """Return the kept checkpoint with the largest mean return, by seed; the latest on a tie."""
+        missing = self.checkpoints.missing(self.read_manifest()[2]["step"])
+        if missing is not None:
+            notice(f"{missing}; the best of the other checkpoints is used")
         kept = set(self.checkpoints.steps())
         best: dict[int, tuple[float, int]] = {}
         for record in self.read_metrics():

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from umdqn.errors import InvalidField, UmdqnError, unknown
 from umdqn.parts.part import Part
-from umdqn.runs.kinds import DEFAULTS, KINDS, RENAMED
+from umdqn.runs.aliases import advice_on, field_of
+from umdqn.runs.kinds import DEFAULTS, KINDS
 from umdqn.runs.values import is_nested, read_value
 
 T = TypeVar("T")
@@ -55,6 +56,17 @@ def flattened(overrides: Mapping[str, Any]) -> dict[str, Any]:
             found[name] = chosen if path is None or chosen in KINDS.get(name, ()) else path
         found |= {f"{name}.{key}": each for key, each in flattened(inner).items()}
     return found
+
+
+def named_fields(overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a user's overrides by dotted names, with aliases replaced by what they stand for."""
+    given = flattened(overrides)
+    names: dict[str, str] = {}
+    for name in given:
+        first = names.setdefault(field_of(name), name)
+        if first != name:
+            raise UmdqnError(f"{first!r} and {name!r} are the same field: give one of them")
+    return {path: given[name] for path, name in names.items()}
 
 
 def leaves(config: Any, prefix: str = "") -> Iterator[tuple[str, Any, Any]]:
@@ -125,10 +137,11 @@ class UnknownField(UmdqnError):
 
 
 def _no_such_field(config: Any, path: str) -> UnknownField:
-    if path in RENAMED and not isinstance(config, Part):
-        gone = UmdqnError(f"field {path!r} is gone since umdqn 0.2: use {RENAMED[path]}")
-        return UnknownField(path, gone)
-    return UnknownField(path, unknown("field", path, (name for name, _, _ in leaves(config))))
+    advice = None if isinstance(config, Part) else advice_on(path)
+    if advice is not None:
+        return UnknownField(path, UmdqnError(f"there is no field {path!r}: {advice}"))
+    names = [name for name, _, _ in leaves(config)]
+    return UnknownField(path, unknown("field", path, names, "umdqn train --help"))
 
 
 def _no_field_of(head: str, part: Any, rest: str) -> UmdqnError:

@@ -1,14 +1,20 @@
-"""Files: atomic writes, checked reads, locks."""
+"""Files: atomic writes, checked reads, locks.
+
+Files of a run or a sweep may come from anywhere. They are opened only if they are regular files in
+their own place: a link could lead to a file of the user's, and a pipe would never answer.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import hashlib
 import io
 import json
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -21,17 +27,52 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from umdqn.errors import UmdqnError
+from umdqn.text import cell
 
 # Suffix of files that are being written; no other program uses it.
 _TEMPORARY = ".umdqn-partial"
 # Larger files are not read as JSON: no manifest, index or plan comes near.
 _LARGEST_JSON = 64_000_000
-# Absent on Windows.
-_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+# Where the system has them: follow no links, wait for no pipe, translate no line ends.
+_FLAGS = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"))
 
 
 class Busy(UmdqnError):
     """Another process holds the lock of a directory."""
+
+
+def open_regular(path: Path, flags: int = os.O_RDONLY) -> int:
+    """Open a regular file and return its descriptor; raises `UmdqnError` for anything else."""
+    if path.is_symlink():
+        raise _not_own(path)
+    try:
+        descriptor = os.open(path, flags | _FLAGS, 0o666)
+    except OSError as error:
+        # A pipe without a reader, or a socket.
+        raise _not_regular(path) if error.errno == errno.ENXIO else error from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _not_regular(path)
+    return descriptor
+
+
+def check_folder(path: Path) -> None:
+    """Raise if there is anything but a directory of its own at a path; it may be absent."""
+    if path.is_symlink():
+        raise _not_own(path)
+    if path.exists() and not path.is_dir():
+        raise UmdqnError(f"{path} is not a directory")
+
+
+def _not_regular(path: Path) -> UmdqnError:
+    return UmdqnError(f"{path} is not a regular file")
+
+
+def _not_own(path: Path) -> UmdqnError:
+    return UmdqnError(
+        f"{path} is a symbolic link: what is in a run or a sweep must not lead elsewhere "
+        "(cp -rL copies a directory without links)"
+    )
 
 
 @contextlib.contextmanager
@@ -39,13 +80,10 @@ def locked(directory: Path, name: str = "lock") -> Iterator[None]:
     """Take the exclusive lock `name` of a directory, released when the process exits.
 
     Raises `Busy` if another process holds it. The lock file is created if needed, never truncated,
-    and stays; a symbolic link in its place is refused.
+    and stays.
     """
-    path = directory / name
     try:
-        if path.is_symlink():
-            raise UmdqnError(f"{path} is a symbolic link: a lock must be a file of its own")
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | _NO_FOLLOW, 0o666)
+        descriptor = open_regular(directory / name, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise UmdqnError(f"cannot write in {directory}: {error.strerror}") from error
     try:
@@ -64,15 +102,31 @@ def _locks(descriptor: int, directory: Path) -> bool:
         raise UmdqnError(f"cannot lock {directory}: {error.strerror}") from error
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file atomically: readers see the old content or all of the new."""
+def append_text(path: Path, text: str) -> None:
+    """Append to a file, which is made if it is absent, and wait until the disk has it."""
+    try:
+        descriptor = open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        with os.fdopen(descriptor, "ab") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise UmdqnError(f"cannot write {path}: {error.strerror}") from error
+
+
+def write_bytes(path: Path, data: bytes, durable: bool = True) -> None:
+    """Write a file atomically: readers see the old content or all of the new.
+
+    A link in its place is replaced, not followed. `durable` waits until the disk has it.
+    """
     try:
         descriptor, name = tempfile.mkstemp(_TEMPORARY, f".{path.name}.", path.parent)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
                 file.flush()
-                os.fsync(file.fileno())
+                if durable:
+                    os.fsync(file.fileno())
             # mkstemp makes private files; results get the permissions of any new file.
             os.chmod(name, 0o666 & ~_umask())
             os.replace(name, path)
@@ -80,7 +134,8 @@ def write_bytes(path: Path, data: bytes) -> None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(name)
             raise
-        _sync_directory(path.parent)
+        if durable:
+            _sync_directory(path.parent)
     except OSError as error:
         raise UmdqnError(f"cannot write {path}: {error.strerror}") from error
 
@@ -96,13 +151,17 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def write_csv(path: Path, records: Sequence[Mapping[str, Any]], first: Sequence[str] = ()) -> None:
-    """Write records as CSV; the columns named in `first` come first."""
+    """Write records as CSV; the columns named in `first` come first.
+
+    Text is written by `text.cell`, whose inverse is `of_cell`.
+    """
     columns = list(dict.fromkeys([*first, *(name for record in records for name in record)]))
     text = io.StringIO(newline="")
-    table = csv.DictWriter(text, columns)
-    table.writeheader()
-    table.writerows(records)
-    write_bytes(path, text.getvalue().encode())
+    table = csv.writer(text)
+    table.writerow(map(cell, columns))
+    table.writerows([cell(record.get(name, "")) for name in columns] for record in records)
+    # Half of a surrogate pair has no encoding.
+    write_bytes(path, text.getvalue().encode(errors="backslashreplace"))
 
 
 class Unreadable(UmdqnError):
@@ -118,11 +177,7 @@ def _no_access(path: Path, error: OSError) -> UmdqnError:
 def read_json(path: Path) -> Any:
     """Read JSON; raises a one-line `UmdqnError` if that fails."""
     try:
-        if path.stat().st_size > _LARGEST_JSON:
-            raise UmdqnError(f"{path} is corrupt: too large")
-        return json.loads(path.read_text())
-    except OSError as error:
-        raise _no_access(path, error) from error
+        return json.loads(read_bytes(path, most=_LARGEST_JSON))
     except (ValueError, RecursionError) as error:
         raise UmdqnError(f"{path} is corrupt: not JSON") from error
 
@@ -155,18 +210,32 @@ def encode_arrays(arrays: Mapping[str, np.ndarray]) -> bytes:
     return save_tensors({name: np.asarray(a, order="C") for name, a in arrays.items()})
 
 
-def read_bytes(path: Path, size: int | None = None) -> bytes:
-    """Read a whole file; raises if it does not have the given size."""
+def read_bytes(path: Path, size: int | None = None, most: int | None = None) -> bytes:
+    """Read a whole file; raises if it does not have the given size, or more than the most."""
     try:
-        if size is not None and path.stat().st_size != size:
-            raise UmdqnError(f"{path} is corrupt: its size is wrong")
-        return path.read_bytes()
+        with os.fdopen(open_regular(path), "rb") as file:
+            found = os.fstat(file.fileno()).st_size
+            if size is not None and found != size:
+                raise UmdqnError(f"{path} is corrupt: its size is wrong")
+            if most is not None and found > most:
+                raise UmdqnError(f"{path} is corrupt: too large")
+            return file.read()
     except OSError as error:
         raise _no_access(path, error) from error
 
 
-def parse_arrays(path: Path, data: bytes) -> dict[str, np.ndarray]:
-    """Decode named arrays; `path` is named in the error if that fails."""
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Write named arrays; returns size and checksum of the file, for `read_arrays`."""
+    data = encode_arrays(arrays)
+    write_bytes(path, data)
+    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def read_arrays(path: Path, known: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Read named arrays; raises unless the file has its size and its checksum."""
+    data = read_bytes(path, known["bytes"])
+    if hashlib.sha256(data).hexdigest() != known["sha256"]:
+        raise UmdqnError(f"{path} is corrupt: its checksum is wrong")
     try:
         return load_tensors(data)
     except (SafetensorError, KeyError, ValueError, TypeError) as error:

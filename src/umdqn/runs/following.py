@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,29 +12,14 @@ from umdqn.agents.fixed import FixedPolicy
 from umdqn.agents.policies import PythonPolicy, TablePolicy
 from umdqn.envs.entry import Entry
 from umdqn.envs.tabular import FiniteEnvironment
-from umdqn.errors import InvalidField, UmdqnError, check
-from umdqn.parts.objects import PREFIX, keep, recall
+from umdqn.errors import InvalidField, UmdqnError, check, notice
+from umdqn.parts.objects import keep, recall
 from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.manifests import read_manifest
+from umdqn.runs.run_name import RunName
+from umdqn.runs.trust import trust_run
 
 _KIND = "policy"
-_RUN = re.compile(r"(.+)@(\d+)")
-
-
-class RunName(NamedTuple):
-    """A checkpoint of a run."""
-
-    path: Path
-    step: int
-
-    @classmethod
-    def read(cls, name: str) -> RunName | None:
-        """Return the checkpoint that a name means, or None if the name is of another kind."""
-        found = None if name.startswith(PREFIX) else _RUN.fullmatch(name)
-        return None if found is None else cls(Path(found[1]), int(found[2]))
-
-    def __str__(self) -> str:
-        return f"{self.path}@{self.step}"
 
 
 def policy_name(policy: Any) -> str:
@@ -44,7 +28,7 @@ def policy_name(policy: Any) -> str:
     A run is given as its directory, as `DIRECTORY@STEP`, or as what `umdqn.load` returns; others by
     `module:attribute`, or as objects.
     """
-    if isinstance(policy, Path) or (isinstance(policy, str) and ":" not in policy):
+    if _is_run(policy):
         found = RunName.read(str(policy)) or _newest(Path(policy))
         read_manifest(found.path)
         return str(found._replace(path=found.path.resolve()))
@@ -56,11 +40,25 @@ def policy_name(policy: Any) -> str:
     return keep(_KIND, policy)
 
 
+def trust_policy(policy: Any) -> None:
+    """Allow what a run names that is given as a policy."""
+    if _is_run(policy):
+        found = RunName.read(str(policy))
+        trust_run(Path(policy) if found is None else found.path)
+
+
+def _is_run(policy: Any) -> bool:
+    return isinstance(policy, Path) or (isinstance(policy, str) and ":" not in policy)
+
+
 def _newest(path: Path) -> RunName:
-    read_manifest(path)
-    steps = Checkpoints(path).steps()
+    *_, manifest = read_manifest(path)
+    checkpoints = Checkpoints(path)
+    steps, missing = checkpoints.steps(), checkpoints.missing(manifest["step"])
     if not steps:
         raise UmdqnError(f"{path} has no checkpoint: its policy is unknown")
+    if missing is not None:
+        notice(f"{missing}; the policy of step {steps[-1]:,} is followed")
     return RunName(path, steps[-1])
 
 
@@ -112,7 +110,7 @@ def check_explore(explore: Any) -> float:
     """Return a probability of random actions; raises if it is none."""
     try:
         number = float(explore)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InvalidField("explore", explore, "from 0 to 1") from None
     check(0 <= number <= 1, "explore", explore, "from 0 to 1")
     return number

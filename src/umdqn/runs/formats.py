@@ -16,6 +16,11 @@ _OLD_FORMATS = (1, 2)
 
 def manifest_data(path: Path) -> dict[str, Any]:
     """Return the manifest of a run directory as it was written: known format, right checksum."""
+    return unsealed(path / "manifest.json", check_format(path))
+
+
+def check_format(path: Path) -> dict[str, Any]:
+    """Return what the manifest of a run directory holds; raise unless this version can read it."""
     file = path / "manifest.json"
     if not path.is_dir():
         raise UmdqnError(f"{path} is not a run directory: there is no such directory")
@@ -32,7 +37,7 @@ def manifest_data(path: Path) -> dict[str, Any]:
         )
     if found != FORMAT_VERSION:
         raise UmdqnError(f"{path} has format version {found!r}; this umdqn reads {FORMAT_VERSION}")
-    return unsealed(file, manifest)
+    return manifest
 
 
 def check_manifest(manifest: dict[str, Any]) -> None:

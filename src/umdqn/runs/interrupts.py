@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: stop at the next safe point instead of at once."""
+"""Ctrl-C, SIGTERM and a terminal that closes: stop at the next safe point, not at once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# SIGTERM is what Slurm, Docker and `kill` send before SIGKILL.
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# SIGTERM is what Slurm, Docker and `kill` send before SIGKILL; SIGHUP comes from a terminal that
+# closes, and Windows has none.
+_SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
 
 
 @contextmanager
@@ -19,9 +22,7 @@ def deferred_interrupt() -> Iterator[threading.Event]:
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
-    # Handlers that were not installed from Python cannot be restored.
-    known = [number for number in _SIGNALS if signal.getsignal(number) is not None]
-    before = {number: signal.getsignal(number) for number in known}
+    before = {number: signal.getsignal(number) for number in _SIGNALS if _is_ours(number)}
 
     def restore() -> None:
         for number, handler in before.items():
@@ -31,9 +32,17 @@ def deferred_interrupt() -> Iterator[threading.Event]:
         asked.set()
         restore()
 
-    for number in known:
+    for number in before:
         signal.signal(number, note)
     try:
         yield asked
     finally:
         restore()
+
+
+def _is_ours(number: signal.Signals) -> bool:
+    """Return whether to act on a signal."""
+    handler = signal.getsignal(number)
+    # Handlers that were not installed from Python cannot be restored; `nohup` ignores SIGHUP.
+    ignored = number == getattr(signal, "SIGHUP", None) and handler == signal.SIG_IGN
+    return handler is not None and not ignored

@@ -56,12 +56,6 @@ DEFAULTS = {
 }
 """Names of default parts; representation and metric come from the algorithm."""
 
-RENAMED = {
-    "target_every": "target.every",
-    "convolutions": "torso (auto, mlp, minatar or nature)",
-}
-"""Successors of fields of umdqn 0.1."""
-
 
 def purpose(kind: str) -> str:
     """Return one line on what a kind of part is for."""

@@ -10,10 +10,12 @@ from types import ModuleType
 from typing import Any
 
 from umdqn.errors import UmdqnError, one_line, unknown
+from umdqn.extras import missing
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.config import Config
 from umdqn.runs.fields import to_dict
-from umdqn.runs.files import read_json, write_json
+from umdqn.runs.files import check_folder, write_json
+from umdqn.runs.schemas import WandbId, read_unsealed
 
 
 def _scalars(record: dict[str, Any]) -> dict[str, float]:
@@ -33,6 +35,7 @@ class TensorBoard(Callback):
         self._writers: dict[int, Any] = {}
 
     def on_start(self, path: Path, config: Config, step: int) -> None:
+        check_folder(path / "tensorboard")
         for seed in config.all_seeds:
             # A resumed run logs again what came after its checkpoint.
             self._writers[seed] = self._module.SummaryWriter(
@@ -64,6 +67,7 @@ class WeightsAndBiases(Callback):
         self._run: Any = None
 
     def on_start(self, path: Path, config: Config, step: int) -> None:
+        check_folder(path / "wandb")
         try:
             self._run = self._module.init(
                 project="umdqn",
@@ -90,7 +94,7 @@ class WeightsAndBiases(Callback):
 
     def on_end(self, status: str) -> None:
         if self._run is not None:
-            self._run.finish(exit_code=0 if status == "finished" else 1)
+            self._run.finish(exit_code=0 if status in ("finished", "stopped") else 1)
 
 
 def _identity(run: Path) -> str:
@@ -98,11 +102,7 @@ def _identity(run: Path) -> str:
     path = run / "wandb.json"
     if not path.exists():
         write_json(path, {"id": secrets.token_hex(8)})
-    found = read_json(path)
-    known = isinstance(found, dict) and isinstance(found.get("id"), str)
-    if not known:
-        raise UmdqnError(f"{path} is corrupt: it has no id")
-    return found["id"]
+    return read_unsealed(path, WandbId)["id"]
 
 
 LOGS: dict[str, type[Callback]] = {"tensorboard": TensorBoard, "wandb": WeightsAndBiases}
@@ -121,4 +121,4 @@ def _needed(module: str, extra: str) -> ModuleType:
     try:
         return import_module(module)
     except ImportError:
-        raise UmdqnError(f"log {extra} needs an extra: pip install 'umdqn[{extra}]'") from None
+        raise missing(f"log {extra}", extra) from None

@@ -3,38 +3,68 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from umdqn import __version__
-from umdqn.errors import UmdqnError
+from umdqn.errors import UmdqnError, one_line
 from umdqn.runs.config import Config
 from umdqn.runs.fields import MissingPart, from_dict
-from umdqn.runs.formats import check_manifest, manifest_data
+from umdqn.runs.formats import check_format
+from umdqn.runs.schemas import Manifest, read_checked
+from umdqn.runs.trust import Untrusted, check_trust
 from umdqn.specs import EnvSpec
+
+# What reading a configuration raises if its data is nonsense.
+_NO_CONFIG = (KeyError, TypeError, AttributeError, ValueError, OverflowError, UmdqnError)
 
 
 def read_manifest(path: Path) -> tuple[Config, EnvSpec, dict[str, Any]]:
-    """Return the configuration, the environment's specification, and the whole manifest."""
-    manifest = manifest_data(path)
-    config, spec = parse_manifest(path, manifest)
-    return config, spec, manifest
+    """Return the configuration, the environment's specification, and the whole manifest.
+
+    Raises `Untrusted` if the run comes from elsewhere and names code that would be imported.
+    """
+    check_format(path)
+    manifest = cast(dict[str, Any], read_checked(path / "manifest.json", Manifest))
+    try:
+        check_trust(path, [manifest["config"]], manifest)
+    except Untrusted:
+        raise
+    except _NO_CONFIG as error:
+        raise _unreadable(path, manifest, error) from error
+    return *parse_manifest(path, manifest), manifest
 
 
 def parse_manifest(path: Path, manifest: dict[str, Any]) -> tuple[Config, EnvSpec]:
-    """Return the configuration and the environment's specification of a manifest's data."""
+    """Return the configuration and the environment's specification of a manifest's data.
+
+    Imports the parts that the configuration names, which the caller has made sure of.
+    """
     try:
-        check_manifest(manifest)
         return from_dict(Config, manifest["config"]), from_dict(EnvSpec, manifest["environment"])
     except MissingPart as error:
         raise UmdqnError(
             f"{path} has a part that is not here: {error}; register it first, or run "
             "where its module can be imported"
         ) from error
-    except (KeyError, TypeError, AttributeError, ValueError, UmdqnError) as error:
-        writer = manifest.get("versions")
-        known = writer.get("umdqn") if isinstance(writer, dict) else None
-        if isinstance(known, str) and known != __version__:
-            raise UmdqnError(
-                f"{path} was written by umdqn {known}, not {__version__}: {error}"
-            ) from error
-        raise UmdqnError(f"{path / 'manifest.json'} is corrupt: {error}") from error
+    except _NO_CONFIG as error:
+        raise _unreadable(path, manifest, error) from error
+
+
+def _unreadable(path: Path, manifest: dict[str, Any], error: Exception) -> UmdqnError:
+    known = manifest["versions"].get("umdqn", __version__)
+    if known != __version__:
+        written = f"{path} was written by umdqn {known}, not {__version__}"
+        return UmdqnError(f"{written}: {_why(error)}")
+    return UmdqnError(f"{path / 'manifest.json'} is corrupt: {_why(error)}")
+
+
+def config_of(data: dict[str, Any], path: Path) -> Config:
+    """Return the configuration that a file other than a manifest holds."""
+    try:
+        return from_dict(Config, data)
+    except _NO_CONFIG as error:
+        raise UmdqnError(f"{path} is corrupt: {_why(error)}") from error
+
+
+def _why(error: Exception) -> str:
+    return str(error) if isinstance(error, UmdqnError) else one_line(error)

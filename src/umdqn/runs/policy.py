@@ -21,7 +21,7 @@ def batched(observation: Any, seen: Observation) -> tuple[np.ndarray, bool]:
     """Return observations as a batch, and whether there was a single one; checks the shape."""
     try:
         found = np.asarray(observation, seen.dtype)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         shape = f"numbers of shape {seen.shape}, or a batch of such"
         raise InvalidField("observation", observation, shape) from error
     single = found.shape == seen.shape

@@ -19,7 +19,7 @@ from umdqn.runs.build import environment
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.config import Config
 from umdqn.runs.configure import configure
-from umdqn.runs.following import check_explore, policy_name
+from umdqn.runs.following import check_explore, policy_name, trust_policy
 from umdqn.runs.run import Run, load
 from umdqn.runs.start import train_config
 
@@ -136,7 +136,9 @@ def learn_law(
     seeds: int | None = None,
     explore: float = EXPLORE,
     out: str | Path | None = None,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Callback | Sequence[Callback] = (),
+    progress: bool | None = None,
+    trust: bool = False,
     **overrides: Any,
 ) -> PolicyLaw:
     """Learn the law of the return of a policy that stays as it is.
@@ -145,16 +147,19 @@ def learn_law(
     `predict`, a run or its directory, or an array of actions by state of a finite MDP. It sees what
     the environment gives: the number of the state where the space of observations is `Discrete`.
     Other actions are taken with probability `explore`, so that their laws are learned, too.
-    Everything else is as in `umdqn.train`.
+    `trust` allows such a run to import the code that it names, if you did not make it on this
+    machine. Everything else is as in `umdqn.train`.
     """
     use_all_cores()
+    if trust:
+        trust_policy(policy)
     given = {"steps": steps, "seeds": seeds}
     overrides |= {name: value for name, value in given.items() if value is not None}
     config = configure_law(policy, env, agent, preset, explore, overrides)
-    run = train_config(config, Path(out) if out is not None else None, callbacks)
+    run = train_config(config, Path(out) if out is not None else None, callbacks, progress)
     return PolicyLaw(run)
 
 
-def load_law(path: str | Path) -> PolicyLaw:
-    """Load what `learn_law` has learned in a directory."""
-    return PolicyLaw(load(path))
+def load_law(path: str | Path, trust: bool = False) -> PolicyLaw:
+    """Load what `learn_law` has learned in a directory; `trust` is as in `umdqn.load`."""
+    return PolicyLaw(load(path, trust=trust))

@@ -23,9 +23,12 @@ from umdqn.loops.acting import greedy_program
 from umdqn.loops.compilation import kept_programs
 from umdqn.loops.evaluation import Returns
 from umdqn.runs.build import build_agent, evaluate, forecast
+from umdqn.runs.curves import as_frame, plot_curve
 from umdqn.runs.directory import RunDirectory
-from umdqn.runs.files import read_sealed, write_sealed
+from umdqn.runs.files import write_sealed
 from umdqn.runs.policy import Policy, batched
+from umdqn.runs.schemas import read_calibration
+from umdqn.runs.trust import trust_run
 
 Checkpoint = int | Literal["last", "best"]
 """Which checkpoint of a run: the one of a step, the last, or each seed's best."""
@@ -68,7 +71,7 @@ class Run:
         likes = dict.fromkeys(self.config.all_seeds, like)
         checkpoints, kept = directory.checkpoints, directory.checkpoints.steps()
         if checkpoint == "last":
-            self.step, states = checkpoints.newest(likes)
+            self.step, states = checkpoints.newest(likes, self.manifest["step"])
             self.steps = dict.fromkeys(likes, self.step)
         else:
             if checkpoint == "best":
@@ -105,6 +108,29 @@ class Run:
         return self.config.all_seeds
 
     @property
+    def status(self) -> str:
+        """How training ended: finished, stopped, interrupted or failed; or running."""
+        return self.manifest["status"]
+
+    @property
+    def evaluations(self) -> list[dict[str, Any]]:
+        """The lines of `metrics.jsonl`, one for each evaluation and seed."""
+        return self.directory.read_metrics()
+
+    @property
+    def records(self) -> Any:
+        """The same as `evaluations`, as a pandas data frame."""
+        return as_frame(self.evaluations)
+
+    def plot(self, axes: Any = None, value: str = "return_mean") -> Any:
+        """Draw a learning curve on Matplotlib's axes, which are returned.
+
+        It is the mean over seeds with their range; `value` is a column of `records`.
+        """
+        label = f"{self.config.label} on {self.config.env}"
+        return plot_curve(self.evaluations, value, label, axes)
+
+    @property
     def age(self) -> str:
         """How long the agents were trained, for titles."""
         first, last = min(self.steps.values()), self.step
@@ -120,12 +146,27 @@ class Run:
         For one observation the laws have the leading axis `[actions]`: `run.law([2, 6])[0]` is the
         law of action 0. For a batch of observations it is `[batch, actions]`.
         """
-        batch, single = batched(observation, self.spec.observation)
+        return self.laws(observation, seed)
+
+    def laws(self, observations: Any, seed: int | None = None, batch_size: int = 256) -> Law:
+        """Return the laws of all actions, as `law`, for any number of observations.
+
+        Networks see at most `batch_size` observations at a time.
+        """
+        check_count("batch_size", batch_size)
+        batch, single = batched(observations, self.spec.observation)
         learned = self.learned[self._known(seed)]
         program = _laws_program(self.agent, not single)
-        return program(learned, batch[0] if single else batch)
-
-    laws = law
+        if single or len(batch) <= batch_size:
+            return program(learned, batch[0] if single else batch)
+        # Every piece has the same size, so that one program serves all.
+        missing = -len(batch) % batch_size
+        padded = np.concatenate([batch, np.repeat(batch[-1:], missing, axis=0)])
+        pieces = [
+            program(learned, padded[start : start + batch_size])
+            for start in range(0, len(padded), batch_size)
+        ]
+        return jax.tree.map(lambda *parts: jnp.concatenate(parts)[: len(batch)], *pieces)
 
     def followed(self, observation: Any, seed: int | None = None) -> Law:
         """Return the law of following the policy from an observation, or from each of a batch."""
@@ -199,10 +240,9 @@ class Run:
         if not self._calibration_path.exists():
             return None
         try:
-            data = read_sealed(self._calibration_path)
-            same = data["steps"] == self._steps_by_name
-            return Trust(**data["trust"]) if same else None
-        except (UmdqnError, KeyError, TypeError) as error:
+            steps, trust = read_calibration(self._calibration_path)
+            return trust if steps == self._steps_by_name else None
+        except UmdqnError as error:
             notice(f"ignoring a saved calibration: {error}")
             return None
 
@@ -226,9 +266,12 @@ class Run:
         return {str(seed): step for seed, step in self.steps.items()}
 
 
-def load(path: str | Path, checkpoint: Checkpoint = "last") -> Run:
+def load(path: str | Path, checkpoint: Checkpoint = "last", trust: bool = False) -> Run:
     """Load the run in a directory at a checkpoint: the last, the one of a step, or the best.
 
     The best is chosen for each seed by its evaluations during training: the largest mean return.
+    `trust` allows a run that you did not make on this machine to import the code that it names.
     """
+    if trust:
+        trust_run(Path(path))
     return Run(RunDirectory(Path(path)), checkpoint)

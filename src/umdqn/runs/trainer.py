@@ -18,7 +18,7 @@ from umdqn.loops.machine import peak_memory
 from umdqn.loops.progress import Progress
 from umdqn.loops.training import Training
 from umdqn.runs.build import build_training, evaluate, is_compiled
-from umdqn.runs.callbacks import Callback, Report
+from umdqn.runs.callbacks import Callbacks, Report
 from umdqn.runs.config import Config
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.records import Mark
@@ -36,11 +36,13 @@ class Interrupted(UmdqnError):
 class Trainer:
     """Advances one run: trains in chunks, evaluates, saves, reports to a callback."""
 
-    def __init__(self, config: Config, agent: Agent, directory: RunDirectory, callback: Callback):
+    def __init__(self, config: Config, agent: Agent, directory: RunDirectory, callback: Callbacks):
         self.config, self.agent = config, agent
         self.directory, self.callback = directory, callback
         self._hosted = not is_compiled(config)
         self.step = 0
+        self._stopping = False
+        """Whether a callback has asked to stop."""
         self._begun = time.monotonic()
         """Start time of training, moved back by the time that earlier processes spent on it."""
         self.training: Training
@@ -73,11 +75,14 @@ class Trainer:
             if peak := peak_memory():
                 notice(f"with all programs this process takes about {peak / 1e9:.2f} GB to the end")
 
-    def run(self, interrupted: threading.Event) -> None:
-        """Train to the end; saves and raises `Interrupted` once the event is set."""
-        self.callback.on_start(self.directory.path, self.config, self.step)
+    def run(self, interrupted: threading.Event) -> str:
+        """Train to the end, or until a callback asks to stop, and return the status.
+
+        Saves and raises `Interrupted` once the event is set.
+        """
+        self._heed(self.callback.on_start(self.directory.path, self.config, self.step))
         try:
-            self._run(interrupted)
+            return self._run(interrupted)
         except (EnvironmentFault, PolicyFault):
             # The agents of the last whole chunk are sound.
             self.directory.checkpoints.save_agents(self.step, self._sound)
@@ -99,25 +104,28 @@ class Trainer:
             return
         records = self.directory.records
         self.step, (restored, trainer) = checkpoints.newest_whole(
-            likes, lambda saved: records.check(_mark(saved))
+            likes, manifest["step"], lambda saved: records.check(_mark(saved))
         )
         self._begun -= manifest.get("seconds", 0.0)
         self.training.restore(list(restored.values()), str(checkpoints.agent_path(self.step)))
         self.score = trainer["score"]
-        self._losses = {
-            int(seed): Progress(*(np.asarray(number, kind) for number, kind in values))
-            for seed, values in trainer["losses"].items()
-        }
+        self._losses = {int(seed): _saved(values) for seed, values in trainer["losses"].items()}
         records.cut(_mark(trainer))
         checkpoints.forget_after(self.step)
         checkpoints.clean(self.config.checkpoint_keep)
         # The run is not finished any more, even if it ends before its next checkpoint.
         self._write_manifest("running")
 
-    def _run(self, interrupted: threading.Event) -> None:
+    def _heed(self, go_on: bool) -> None:
+        self._stopping |= not go_on
+
+    def _run(self, interrupted: threading.Event) -> str:
         if self.step == 0:
             self.save("running")
         while self.step < self.config.steps:
+            if self._stopping:
+                self.save("stopped")
+                return "stopped"
             self.advance()
             if self.due(self.config.evaluation.every):
                 self.evaluate()
@@ -131,6 +139,7 @@ class Trainer:
                     f"umdqn train --resume {path}"
                 )
         self.save("finished")
+        return "finished"
 
     def due(self, every: int) -> bool:
         """Return whether something that happens every so many steps happens now."""
@@ -149,7 +158,7 @@ class Trainer:
         for seed, report in zip(config.all_seeds, progress, strict=True):
             before = self._losses.get(seed)
             self._losses[seed] = report if before is None else _merge(before, report)
-        self.callback.on_chunk(Report(self.step, progress, self.score))
+        self._heed(self.callback.on_chunk(Report(self.step, progress, self.score)))
 
     def check_finite(self, progress: list[Progress]) -> None:
         """Stop the run if a loss was not finite."""
@@ -183,7 +192,7 @@ class Trainer:
             self.directory.records.append(records[-1])
         self.score = sum(record["return_mean"] for record in records) / len(records)
         self._warnings.consider(self.step, records, sum(outside) / len(outside))
-        self.callback.on_evaluation(self.step, records)
+        self._heed(self.callback.on_evaluation(self.step, records))
 
     def _share_outside(self, returns: np.ndarray) -> float:
         """The share of returns outside of a fixed domain."""
@@ -213,7 +222,7 @@ class Trainer:
         self.directory.thin(self.config)
         self.directory.records.write_table()
         self._write_manifest(status)
-        self.callback.on_checkpoint(self.step, self.directory.path)
+        self._heed(self.callback.on_checkpoint(self.step, self.directory.path))
 
     def _write_manifest(self, status: str) -> None:
         seconds = time.monotonic() - self._begun
@@ -223,6 +232,16 @@ class Trainer:
 def _mark(trainer: dict[str, Any]) -> Mark:
     """Return how much of the metrics had been written when a checkpoint was saved."""
     return Mark(trainer["metrics_bytes"], trainer.get("metrics_sha256"))
+
+
+def _saved(values: list[Any]) -> Progress:
+    """Return the sums since the last evaluation that a checkpoint holds."""
+    try:
+        return Progress(*(np.asarray(number, kind) for number, kind in values))
+    except (OverflowError, ValueError) as error:
+        raise UmdqnError(
+            f"the checkpoint is corrupt: its losses are out of range: {error}"
+        ) from None
 
 
 def _merge(first: Progress, second: Progress) -> Progress:

@@ -9,6 +9,7 @@ from typing import Any
 
 from umdqn.errors import InvalidField, check
 from umdqn.specs import Domain
+from umdqn.text import is_plain
 
 _WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -39,7 +40,8 @@ def read_value(field: str, hint: Any, value: Any) -> Any:
         check(str(value).lower() in _WORDS, field, value, "true or false")
         return _WORDS[str(value).lower()]
     if hint is str:
-        check(isinstance(value, str), field, value, "must be text")
+        good = isinstance(value, str) and is_plain(value)
+        check(good, field, value, "must be text, without control characters")
     return read_number(field, hint, value) if hint in (int, float) else value
 
 
@@ -57,8 +59,10 @@ def read_number(field: str, kind: type, value: Any) -> Any:
     check(not isinstance(value, bool), field, value, f"must be {meant}")
     try:
         number = float(value)
-    except (TypeError, ValueError, OverflowError):
+    except OverflowError:
+        raise InvalidField(field, value, f"must be {meant} of a size below 1e308") from None
+    except (TypeError, ValueError):
         raise InvalidField(field, value, f"must be {meant}") from None
-    check(abs(number) < float("inf"), field, value, f"must be {meant}")
+    check(abs(number) < float("inf"), field, value, f"must be {meant}, and finite")
     check(kind is float or number == int(number), field, value, f"must be {meant}")
     return kind(value) if isinstance(value, kind) else kind(number)

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from umdqn.errors import UmdqnError
-from umdqn.runs.config import Config
-from umdqn.runs.fields import from_dict, to_dict
-from umdqn.runs.files import read_json, write_json
+from umdqn.runs.fields import to_dict
+from umdqn.runs.files import write_json
+from umdqn.runs.manifests import config_of
 from umdqn.runs.run import Run, load
+from umdqn.runs.schemas import Measured, read_unsealed
 from umdqn.studies.study import Study, Tell
 from umdqn.sweeps.plan import Job
 from umdqn.sweeps.work import Place
@@ -38,9 +39,9 @@ class MeasuredStudy(Study, abc.ABC):
         """Return what was measured of a job, now or before."""
         path = self.result_path(job)
         if path.exists():
-            result = read_json(path)
-            if from_dict(Config, result["config"]) == job.config:
-                return result
+            known: Any = read_unsealed(path, Measured)
+            if config_of(known["config"], path) == job.config:
+                return known
         tell(f"measuring {job.point['case']}")
         run = load(self.run_path(job))
         seconds = run.manifest.get("seconds")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,13 +10,14 @@ from typing import Any, NamedTuple
 from umdqn.errors import UmdqnError
 from umdqn.runs.files import (
     is_temporary,
-    read_sealed,
     write_bytes,
     write_csv,
     write_json,
     write_sealed,
 )
+from umdqn.runs.schemas import Mark, read_checked
 from umdqn.sweeps.results import axes_of
+from umdqn.text import html, markdown, paragraph
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem;
@@ -40,14 +40,15 @@ class Table(NamedTuple):
 
     def markdown(self) -> str:
         """Return the table as Markdown."""
-        lines = [list(self.header), ["---"] * len(self.header), *map(list, self.rows)]
+        head, *rows = ([markdown(cell) for cell in line] for line in (self.header, *self.rows))
+        lines = [head, ["---"] * len(head), *rows]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
     def html(self) -> str:
         """Return the table as HTML."""
-        head = "".join(f"<th>{html.escape(cell)}</th>" for cell in self.header)
+        head = "".join(f"<th>{html(cell)}</th>" for cell in self.header)
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>"
+            "<tr>" + "".join(f"<td>{html(cell)}</td>" for cell in row) + "</tr>"
             for row in self.rows
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -79,7 +80,7 @@ def claim(out: Path, kind: str) -> None:
         write_sealed(mark, {"kind": kind})
     elif not mark.is_file():
         raise UmdqnError(f"--out {out}: not empty, and not a report")
-    elif (found := read_sealed(mark).get("kind")) != kind:
+    elif (found := read_checked(mark, Mark)["kind"]) != kind:
         raise UmdqnError(f"--out {out} holds a {found}, not a {kind}: give another --out")
 
 
@@ -120,12 +121,12 @@ def _write_markdown(path: Path, title: str, sections: Sequence[Section]) -> None
         if isinstance(one, Table):
             return one.markdown()
         if isinstance(one, Picture):
-            return f"![{one.caption}]({one.path.name})\n\n{one.caption}"
-        return one
+            return f"![{markdown(one.caption)}]({one.path.name})\n\n{paragraph(one.caption)}"
+        return paragraph(one)
 
-    texts = [f"# {title}"]
+    texts = [f"# {markdown(title)}"]
     for section in sections:
-        texts += [f"## {section.title}", *map(part, section.parts)]
+        texts += [f"## {markdown(section.title)}", *map(part, section.parts)]
     write_bytes(path, ("\n\n".join(texts) + "\n").encode())
 
 
@@ -140,26 +141,31 @@ def _write_html(
         if isinstance(one, Picture):
             data = base64.b64encode(one.path.read_bytes()).decode()
             kind = "svg+xml" if one.path.suffix == ".svg" else "png"
-            caption = html.escape(one.caption)
+            caption = html(one.caption)
             source = f"data:image/{kind};base64,{data}"
             return (
                 f'<figure><img alt="{caption}" src="{source}">'
                 f"<figcaption>{caption}</figcaption></figure>"
             )
-        return f"<p>{html.escape(one)}</p>"
+        return f"<p>{html(one)}</p>"
 
     body = "".join(
-        f"<h2>{html.escape(section.title)}</h2>" + "".join(map(part, section.parts))
+        f"<h2>{html(section.title)}</h2>" + "".join(map(part, section.parts))
         for section in sections
     )
     body += "".join(
-        f"<details><summary>{html.escape(name)}</summary><pre>{html.escape(text)}</pre></details>"
+        f"<details><summary>{html(name)}</summary><pre>{_lines(text)}</pre></details>"
         for name, text in details.items()
     )
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{_STYLE}</style></head>"
-        f"<body><h1>{html.escape(title)}</h1>{body}</body></html>"
+        f"<title>{html(title)}</title><style>{_STYLE}</style></head>"
+        f"<body><h1>{html(title)}</h1>{body}</body></html>"
     )
     write_bytes(path, page.encode())
+
+
+def _lines(text: str) -> str:
+    """Return text of several lines as HTML."""
+    return "\n".join(map(html, text.split("\n")))

@@ -6,11 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from umdqn.analysis.comparison import Scores, final_table, scores_of, summary_table, told
+from umdqn.analysis.comparison import (
+    Scores,
+    final_table,
+    scales_table,
+    scores_of,
+    summary_table,
+    told,
+)
+from umdqn.analysis.statistics import FEW
 from umdqn.studies.pages import Picture, Section, Table, claim, write_report
 
 Record = dict[str, Any]
-_NORMAL = "0 and 1 are the worst and the best final return of any run on an environment"
+Content = str | Table | Picture
 
 
 def picture(out: Path, name: str, figure: Any, caption: str) -> Picture:
@@ -28,36 +36,37 @@ def curves_section(records: Sequence[Record], out: Path, name: str, title: str) 
     from umdqn.figures.curves import curves_figure
 
     scores = scores_of(records)
-    figure = curves_figure(scores, scores.algorithms, title)
-    return Section(name, [picture(out, name, figure, _curve_caption(scores))])
+    figure = curves_figure(scores, scores.algorithms)
+    return Section(title, [picture(out, name, figure, _curve_caption(scores))])
 
 
-def comparison_section(
+def comparison_sections(
     records: Sequence[Record], out: Path, ours: Sequence[str], others: Sequence[str]
-) -> Section:
-    """Return the section of curves, final returns, ranks and statistics of several algorithms."""
-    from umdqn.figures.curves import curves_figure
-
+) -> list[Section]:
+    """Return the sections of curves, final returns, ranks and statistics of several algorithms."""
     scores = scores_of(records)
-    parts: list[str | Table | Picture] = [
-        picture(
-            out,
-            "comparison",
-            curves_figure(scores, scores.algorithms, "Learning curves"),
-            _curve_caption(scores),
-        ),
-        "At the end:",
-        Table(*summary_table(records)),
+    sections = [
+        curves_section(records, out, "comparison", "Learning curves"),
+        Section("Final returns", _finals(scores, records)),
+    ]
+    if len(scores.algorithms) > 1 and scores.common:
+        sections.append(Section("All environments together", _together(scores, out)))
+        sections.append(Section("Who does better?", _who_is_better(scores, out, ours, others)))
+    return sections
+
+
+def _finals(scores: Scores, records: Sequence[Record]) -> list[Content]:
+    return [
         "The final return is the mean over the last fifth of the evaluations. The best evaluation "
         "is that of all seeds together, at its step. The fall is how far runs are below their best "
         "so far, on average over the second half of training, as a share of the range of all "
-        "evaluations on an environment.",
+        f"evaluations on an environment. Intervals are shown from {FEW} runs on: of fewer, they "
+        "would be too narrow.",
         *_cut_short(scores),
         Table(*final_table(scores)),
+        "The last evaluation alone:",
+        Table(*summary_table(records)),
     ]
-    if len(scores.algorithms) > 1 and scores.common:
-        parts += _together(scores, out, ours, others)
-    return Section("comparison", parts)
 
 
 def _cut_short(scores: Scores) -> list[str]:
@@ -69,9 +78,7 @@ def _cut_short(scores: Scores) -> list[str]:
     ]
 
 
-def _together(
-    scores: Scores, out: Path, ours: Sequence[str], others: Sequence[str]
-) -> list[str | Table | Picture]:
+def _together(scores: Scores, out: Path) -> list[Content]:
     """Return ranks and statistics over all environments that every algorithm was trained on."""
     aggregates = scores.aggregates()
     ranks = sorted(scores.ranks().items(), key=lambda item: sum(item[1].values()))
@@ -85,57 +92,68 @@ def _together(
     ]
     return [
         _runs_that_count(scores),
-        Table(["rank", *scores.repeated, "mean"], rank_rows),
+        "Returns are normalised so that 0 and 1 are:",
+        Table(*scales_table(scores)),
         *_statistics_figures(scores, out),
-        Table(["", *next(iter(aggregates.values()))], rows),
-        *_who_is_better(scores, out, ours, others),
+        Table(["normalised final returns", *next(iter(aggregates.values()))], rows),
+        "Ranks by mean final return:",
+        Table(["rank", *scores.repeated, "mean"], rank_rows),
     ]
+
+
+def _intervals(scores: Scores, word: str) -> str:
+    """Return what a caption says of intervals or bands."""
+    if scores.fewest >= FEW:
+        return f", with 95% bootstrap {word}"
+    return f"; no {word}, which need {FEW} runs of each algorithm on each environment"
 
 
 def _statistics_figures(scores: Scores, out: Path) -> list[Picture]:
     from umdqn.figures import curves
 
-    where = ", ".join(scores.repeated)
     return [
         picture(
             out,
             "aggregates",
-            curves.aggregates_figure(scores, f"On {where}"),
-            f"Statistics of normalised final returns with 95% intervals; {_NORMAL}.",
+            curves.aggregates_figure(scores),
+            f"Statistics of normalised final returns{_intervals(scores, 'intervals')}. IQM is the "
+            "mean of the middle half of all runs; the optimality gap is the mean distance below 1, "
+            "where less is better.",
         ),
         picture(
             out,
             "efficiency",
-            curves.efficiency_figure(scores, "Sample efficiency"),
-            "Interquartile mean of normalised returns along training, moving average over 3 "
-            f"points, with 95% bands; {_NORMAL}.",
+            curves.efficiency_figure(scores),
+            "Sample efficiency: interquartile mean of normalised returns along training, averaged "
+            f"over {curves.WINDOW_TOGETHER} neighbouring points{_intervals(scores, 'bands')}.",
         ),
         picture(
             out,
             "profiles",
-            curves.profiles_figure(scores, "Performance profiles"),
-            f"Share of runs above a normalised final return; {_NORMAL}.",
+            curves.profiles_figure(scores),
+            "Performance profiles: share of runs above a normalised final return"
+            f"{_intervals(scores, 'bands')}.",
         ),
     ]
 
 
 def _who_is_better(
     scores: Scores, out: Path, ours: Sequence[str], others: Sequence[str]
-) -> list[Table | Picture]:
+) -> list[Content]:
     from umdqn.figures.curves import improvement_figure
 
     improvements = scores.improvements(ours, others)
-    runs = min(len(scores.normalised(name)) for name in scores.algorithms)
     return [
         picture(
             out,
             "improvement",
-            improvement_figure(improvements, "Who does better?"),
-            "Probability of a better final return on a random environment, with 95% intervals.",
+            improvement_figure(improvements, scores.fewest),
+            "Probability that a run of the first algorithm has a better final return than one of "
+            f"the second, on a random environment{_intervals(scores, 'intervals')}.",
         ),
         Table(
-            ["first", "second", "probability that the first is better [95% interval]"],
-            [[*pair, told(found, runs)] for pair, found in improvements.items()],
+            ["first", "second", "probability that the first is better"],
+            [[*pair, told(found, scores.fewest)] for pair, found in improvements.items()],
         ),
     ]
 
@@ -149,17 +167,23 @@ def _runs_that_count(scores: Scores) -> str:
     where = ", ".join(scores.repeated)
     single = [task for task in scores.common if task not in scores.repeated]
     left_out = f", without {', '.join(single)}, where not all have several" if single else ""
-    return f"Ranks and statistics over {where}{left_out}. Runs that count on each: {shown}."
+    return f"Over {where}{left_out}. Runs that count on each: {shown}."
 
 
 def _curve_caption(scores: Scores) -> str:
-    runs = {len(of) for tasks in scores.raw.values() for of in tasks.values()}
-    if runs == {1}:
-        return "Return of evaluation episodes of one seed, moving average over 5 evaluations."
-    seeds = " or ".join(str(count) for count in sorted(runs))
+    from umdqn.figures.curves import WINDOW
+
+    counts = {len(of) for tasks in scores.raw.values() for of in tasks.values()}
+    ways = []
+    if max(counts) >= FEW:
+        ways.append(f"bands are 95% bootstrap intervals of the mean over {FEW} runs or more")
+    if any(1 < count < FEW for count in counts):
+        ways.append(f"thin lines are single runs, where there are fewer than {FEW}")
+    if 1 in counts:
+        ways.append("a line without either is a single run, from which little follows")
     return (
-        f"Mean return of evaluation episodes over {seeds} seeds, moving average over 5 evaluations "
-        "with 95% bootstrap bands."
+        f"Mean return of evaluation episodes, averaged over {WINDOW} neighbouring evaluations and "
+        f"fewer near the ends, so that no end is shifted; {'; '.join(ways)}."
     )
 
 
@@ -169,6 +193,6 @@ def write_comparison(
     """Write a report on the records of sweeps, after some remarks; return the files written."""
     names = scores_of(records).algorithms
     claim(out, "comparison")
-    section = comparison_section(records, out, names, names)
-    section = section._replace(parts=[*remarks, *section.parts])
-    return write_report(out, "Comparison of algorithms", [section], records, {})
+    first, *others = comparison_sections(records, out, names, names)
+    first = first._replace(parts=[*remarks, *first.parts])
+    return write_report(out, "Comparison of algorithms", [first, *others], records, {})

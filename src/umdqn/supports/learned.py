@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from umdqn.errors import check
 from umdqn.laws.support import Moments, Support
 from umdqn.networks.dense import Linear
+from umdqn.parts.ranges import Positive, Share
 from umdqn.specs import Domain, Key
 from umdqn.supports.support_rule import Placer, SupportRule, Target, Unit
 
@@ -40,9 +40,11 @@ class _LearnedPlacer(Placer):
         return Support(mean, self.reach * std, Moments(mean, std))
 
     def rescaled(self, before: Unit, after: Unit) -> Placer:
-        """Keeps the means; standard deviations change with the unit."""
-        ratio = before.scale / after.scale
-        shift = (before.centre - after.centre) / after.scale
+        """Keeps the means, once units are informed; standard deviations change with the unit."""
+        # What was learned in a unit that means nothing may be far beyond any return.
+        known = before.informed
+        ratio = jnp.where(known, before.scale / after.scale, 0.0)
+        shift = jnp.where(known, (before.centre - after.centre) / after.scale, 0.0)
         location = self.location.changed(
             self.location.weight * ratio, self.location.bias * ratio + shift
         )
@@ -53,24 +55,17 @@ class _LearnedPlacer(Placer):
 class Learned(SupportRule):
     """Mean and standard deviation of each law, learned apart from its shape: needs no domain."""
 
-    reach: float = 6.0
+    reach: Positive = 6.0
     """Half of the width of a support, in standard deviations."""
-    least: float = 1e-3
+    least: Share = 1e-3
     """Smallest standard deviation, relative to the typical one."""
-    rate: float = 1e-3
+    rate: Share = 1e-3
     """Share by which an update moves the common units of returns."""
-    mean_weight: float = 3.0
+    mean_weight: Positive = 3.0
     """How much the error of the mean counts in the loss, against spread and shape."""
-    floor: float = 0.3
+    floor: Positive = 0.3
     """Standard deviation, relative to the typical one, below which squared errors count no more
     than at it: bounds what one rare target can do to a law that is nearly a point."""
-
-    def __post_init__(self) -> None:
-        check(self.reach > 0, "reach", self.reach, "above 0")
-        check(0 < self.least <= 1, "least", self.least, "above 0, at most 1")
-        check(0 < self.rate <= 1, "rate", self.rate, "above 0, at most 1")
-        check(self.mean_weight > 0, "mean_weight", self.mean_weight, "above 0")
-        check(self.floor > 0, "floor", self.floor, "above 0")
 
     def unit(self, domain: Domain | None, bounded: bool) -> Unit:
         return Unit.of(0.0, 1.0)

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from umdqn.laws.support import Support
 from umdqn.parts.part import Part
@@ -32,6 +32,11 @@ class Unit(NamedTuple):
     """Squared difference of the means of target and prediction."""
     kept: Float[Array, ""]
     """Squared discount of a transition, 0 for those that end an episode."""
+
+    @property
+    def informed(self) -> Bool[Array, ""]:
+        """Whether a return other than 0 was ever seen: before that, units mean nothing."""
+        return (self.mean != 0) | (self.variance > 0)
 
     @classmethod
     def of(cls, centre: float, scale: float) -> Unit:

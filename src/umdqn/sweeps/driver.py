@@ -6,13 +6,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from umdqn.errors import UmdqnError
+from umdqn.parts.imports import allow
 from umdqn.runs.directory import RunDirectory
-from umdqn.runs.files import locked, read_json, read_sealed, write_sealed
+from umdqn.runs.files import check_folder, locked, read_json, write_sealed
 from umdqn.runs.interrupts import deferred_interrupt
+from umdqn.runs.schemas import JobNote, Plan, read_checked, read_unsealed
 from umdqn.runs.trainer import Interrupted
+from umdqn.runs.trust import check_trust, imports_of, signed, trust_run
 from umdqn.sweeps.plan import FORMAT, Job, Joined, joined
 from umdqn.sweeps.pools import MakePool, Pool
 from umdqn.sweeps.work import Outcome, Place
@@ -59,6 +62,7 @@ def run_sweep(
             # Before the plan is written: a pool that cannot start leaves no plan behind.
             pool = make_pool(root)
             try:
+                pool.check([job.config for job in todo])
                 _write_plan(place, plan, todo)
                 _Drive(wanted, place, pool, show, outcomes).run(todo)
             finally:
@@ -80,7 +84,8 @@ def as_planned(jobs: Sequence[Job], root: Path) -> list[Job]:
 
 def _write_plan(place: Place, plan: Sequence[Job], todo: Sequence[Job]) -> None:
     data = [job.to_json() for job in plan]
-    write_sealed(place.plan, {"format": FORMAT, "format_version": _FORMAT_VERSION, "jobs": data})
+    head = {"format": FORMAT, "format_version": _FORMAT_VERSION}
+    write_sealed(place.plan, head | signed([job["config"] for job in data]) | {"jobs": data})
     for job in todo:
         write_sealed(place.job(job.name), job.to_json())
 
@@ -99,10 +104,26 @@ def read_plan(root: Path) -> list[Job]:
             f"{path} has format version {found!r} and this umdqn reads {_FORMAT_VERSION}: "
             "train the sweep again in another directory"
         )
-    jobs = read_sealed(path).get("jobs")
-    if not isinstance(jobs, list):
-        raise UmdqnError(f"{path} is corrupt: it has no jobs")
-    return [Job.from_json(job, path) for job in jobs]
+    sealed = read_checked(path, Plan)
+    check_trust(root, [job["config"] for job in sealed["jobs"]], cast(dict[str, Any], sealed))
+    return [Job.from_json(job, path) for job in sealed["jobs"]]
+
+
+def _configs(plan: Any) -> list[dict[str, Any]]:
+    """Return the configurations of a plan as JSON data, without those that are none."""
+    jobs = plan.get("jobs") if isinstance(plan, dict) else None
+    found = [job.get("config") for job in jobs if isinstance(job, dict)] if jobs else []
+    return [config for config in found if isinstance(config, dict)]
+
+
+def trust_sweep(root: Path) -> None:
+    """Allow what the plan and the runs of a sweep name; a single run counts as one, too."""
+    place = Place(root)
+    if place.plan.exists():
+        for config in _configs(read_json(place.plan)):
+            allow(imports_of(config).values())
+    for manifest in [*root.glob("manifest.json"), *root.glob("runs/*/manifest.json")]:
+        trust_run(manifest.parent)
 
 
 def _make(root: Path) -> None:
@@ -114,6 +135,7 @@ def _make(root: Path) -> None:
         if names and "sweep.json" not in names and not names <= {"jobs", "runs", "lock"}:
             raise UmdqnError(f"--out {root}: not empty, and not a sweep")
         for name in ("jobs", "runs"):
+            check_folder(root / name)
             (root / name).mkdir(exist_ok=True)
     except OSError as error:
         raise UmdqnError(f"--out {root}: cannot make it: {error.strerror}") from error
@@ -173,9 +195,9 @@ class _Drive:
     def _look(self) -> None:
         for name in self._running:
             try:
-                note = read_json(self._place.note(name))
-                self._running[name] = Running(int(note["step"]), note["score"])
-            except (UmdqnError, KeyError, TypeError, ValueError):
+                note = read_unsealed(self._place.note(name), JobNote)
+                self._running[name] = Running(note["step"], note["score"])
+            except UmdqnError:
                 continue
         self._show(State(self._jobs, dict(self._running), self._outcomes))
 

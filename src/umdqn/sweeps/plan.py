@@ -13,10 +13,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from umdqn.errors import UmdqnError, check, check_count, unknown
-from umdqn.runs.build import build_agent, is_compiled
-from umdqn.runs.config import MOST_SEEDS, Config
+from umdqn.parts.ranges import ranges
+from umdqn.runs.build import build_agent, check_memory, is_compiled
+from umdqn.runs.config import Config
 from umdqn.runs.configure import configure
-from umdqn.runs.fields import flattened, from_dict, leaves, override, to_dict
+from umdqn.runs.fields import leaves, named_fields, override, to_dict
+from umdqn.runs.files import read_bytes
+from umdqn.runs.manifests import config_of
+from umdqn.runs.schemas import JobData
 from umdqn.runs.values import read_number
 from umdqn.specs import Domain
 
@@ -40,7 +44,7 @@ class Sweep:
     """Fields with the same value in all trainings."""
 
     def __post_init__(self) -> None:
-        check_count("seeds", self.seeds, most=MOST_SEEDS)
+        ranges(Config)["seeds"].check("seeds", self.seeds)
         if self.seeds_per_run is not None:
             check_count("seeds_per_run", self.seeds_per_run)
         for name, values in self._all_axes().items():
@@ -66,7 +70,9 @@ class Sweep:
             fields = {**self.fields, **{name: point[name] for name in self.axes}}
             config = configure(point["env"], point["agent"], point["preset"], fields)
             # Missing packages and invalid parts should fail now, not in the middle of the sweep.
-            build_agent(config).check_torso()
+            agent = build_agent(config)
+            agent.check_torso()
+            check_memory(self._by_seeds(config)[0], agent)
             # The value as read, so that 0.5 and "0.50" are the same point.
             held = {path: value for path, _, value in leaves(config)}
             point |= {name: _plain(held[name]) for name in self.axes}
@@ -116,32 +122,22 @@ class Job(NamedTuple):
         return {"name": self.name, "point": self.point, "config": to_dict(self.config)}
 
     @classmethod
-    def from_json(cls, data: Any, path: Path) -> Job:
+    def from_json(cls, data: JobData, path: Path) -> Job:
         """Return the job of JSON data; `path` is the file it was read from, for errors."""
-        try:
-            name, point = data["name"], data["point"]
-            # The name becomes that of a directory.
-            if not re.fullmatch(r"[\w.-]*\w", name) or not isinstance(point, dict):
-                raise ValueError(f"a job is called {name!r}")
-            return cls(name, point, from_dict(Config, data["config"]))
-        except (KeyError, TypeError, AttributeError, ValueError, UmdqnError) as error:
-            raise UmdqnError(f"{path} is corrupt: {error}") from error
+        return cls(data["name"], data["point"], config_of(data["config"], path))
 
 
 def read_sweep(path: Path) -> Sweep:
     """Return the sweep that a TOML file describes."""
     try:
-        data = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise UmdqnError(f"cannot read {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        return sweep_of(tomllib.loads(read_bytes(path.resolve()).decode()))
+    except ValueError as error:
         raise UmdqnError(f"{path} is not TOML: {error}") from error
     except RecursionError as error:
         raise UmdqnError(f"{path} is not a sweep: too deep") from error
-    try:
-        return sweep_of(data)
     except UmdqnError as error:
-        raise UmdqnError(f"{path}: {error}") from error
+        known = str(error)
+        raise UmdqnError(known if str(path) in known else f"{path}: {known}") from error
 
 
 class Joined(NamedTuple):
@@ -233,7 +229,7 @@ def sweep_of(data: Mapping[str, Any]) -> Sweep:
     for name in ("axes", "fields"):
         table = given.get(name, {})
         check(isinstance(table, Mapping), name, table, "a table of fields")
-        given[name] = flattened(table)
+        given[name] = named_fields(table)
     for name, values in given["axes"].items():
         check(isinstance(values, list), f"axes.{name}", values, "a list of values")
     return Sweep(**given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -10,12 +11,17 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Protocol, runtime_checkable
 
-from umdqn.errors import UmdqnError, check, one_line
+from umdqn.errors import InvalidField, UmdqnError, check, one_line
+from umdqn.extras import missing
+from umdqn.loops.available import available_memory, resident_memory
+from umdqn.loops.footprint import gigabytes
 from umdqn.loops.machine import available_cores
+from umdqn.runs.build import memory_taken
+from umdqn.runs.config import Config
 from umdqn.sweeps.work import Outcome, work
 
 # Run in another process, which can be stopped: Ray itself waits for minutes.
@@ -28,6 +34,10 @@ _STOP = signal.SIGINT if os.name == "posix" else signal.SIGTERM
 @runtime_checkable
 class Pool(Protocol):
     """Runs jobs side by side."""
+
+    def check(self, configs: Sequence[Config]) -> None:
+        """Raise if trainings that would run side by side take more memory than there is."""
+        ...
 
     @property
     def free(self) -> int:
@@ -65,6 +75,22 @@ class LocalPool:
         self._workers = workers or available_cores()
         self._children: dict[str, _Child] = {}
 
+    def check(self, configs: Sequence[Config]) -> None:
+        available = available_memory()
+        if available is None:
+            return
+        # Every process holds about what this one does: the same libraries.
+        sizes = [memory_taken(config).total + resident_memory() for config in configs]
+        largest = list(itertools.accumulate(sorted(sizes, reverse=True)[: self._workers]))
+        most = max(sum(size <= available for size in largest), 1)
+        if largest[-1] > available:
+            raise InvalidField(
+                "workers",
+                self._workers,
+                f"runs side by side take about {gigabytes(largest[-1])} of memory and "
+                f"{gigabytes(available)} are available: at most {most}",
+            )
+
     @property
     def free(self) -> int:
         return self._workers - len(self._children)
@@ -73,7 +99,7 @@ class LocalPool:
         # Files, not pipes: an environment may print more than a pipe holds.
         said, complained = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
         process = subprocess.Popen(
-            [sys.executable, "-m", "umdqn.sweeps", str(self._root), name],
+            [sys.executable, "-P", "-m", "umdqn.sweeps", str(self._root), name],
             stdin=subprocess.PIPE,
             stdout=said,
             stderr=complained,
@@ -160,6 +186,10 @@ class RayPool:
         except Exception as error:
             raise _unreachable(address, one_line(error)) from error
 
+    def check(self, configs: Sequence[Config]) -> None:
+        # Only the nodes know how much memory they have: every training checks before it starts.
+        return
+
     @property
     def free(self) -> int:
         # Two tasks a CPU keep every node busy; Ray holds back what does not fit.
@@ -203,7 +233,7 @@ def _check_reachable(address: str) -> None:
     except (OSError, OverflowError) as error:
         raise _unreachable(address, one_line(error)) from error
     try:
-        command = [sys.executable, "-c", _PROBE, address]
+        command = [sys.executable, "-P", "-c", _PROBE, address]
         probe = subprocess.run(
             command, capture_output=True, timeout=_PATIENCE, check=False, stdin=subprocess.DEVNULL
         )
@@ -223,7 +253,7 @@ def _ray() -> Any:
         import ray
         import ray.exceptions
     except ImportError:
-        raise UmdqnError("--ray needs an extra: pip install 'umdqn[ray]'") from None
+        raise missing("--ray", "ray") from None
     return ray
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import read_bytes, write_bytes, write_csv
 from umdqn.sweeps.driver import read_plan
 from umdqn.sweeps.work import Place
+from umdqn.text import of_cell
 
 Record = dict[str, Any]
 # Numeric columns that comparisons need.
@@ -70,12 +72,16 @@ def _records_in(path: Path) -> list[Record]:
 
 def _of_table(path: Path) -> list[Record]:
     """Return the records of a `results.csv`."""
+    # The user names it, and may name a link.
+    data = read_bytes(path.resolve())
     try:
-        lines = list(csv.DictReader(io.StringIO(read_bytes(path).decode(), newline="")))
+        head, *lines = csv.reader(io.StringIO(data.decode(), newline=""), strict=True)
+        names = list(map(of_cell, head))
         records = [
-            {name: _read(name, text) for name, text in line.items() if text != ""} for line in lines
+            {name: _read(name, text) for name, text in zip(names, line, strict=True) if text != ""}
+            for line in lines
         ]
-    except (ValueError, TypeError, csv.Error) as error:
+    except (ValueError, csv.Error) as error:
         raise UmdqnError(f"{path} is not the table of a sweep: {error}") from error
     needed = ("env", "agent", *_KINDS)
     lacking = [name for record in records for name in needed if name not in record]
@@ -86,7 +92,11 @@ def _of_table(path: Path) -> list[Record]:
 
 
 def _read(column: str, text: str) -> Any:
-    return _KINDS.get(column, str)(text)
+    value = _KINDS.get(column, of_cell)(text)
+    counted = not isinstance(value, int) or 0 <= value < 2**63
+    if not counted or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError(f"{column} is {text[:20]}")
+    return value
 
 
 def _of_run(path: Path) -> list[Record]:

@@ -16,14 +16,17 @@ from typing import Any, NamedTuple
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from umdqn.errors import Notice, UmdqnError, one_line
+from umdqn.errors import Notice, UmdqnError, one_line, out_of_memory
 from umdqn.loops.machine import keep_compiled_programs
+from umdqn.parts.imports import allow
 from umdqn.runs.callbacks import Callback, Report
 from umdqn.runs.config import Config
 from umdqn.runs.directory import RunDirectory
-from umdqn.runs.files import Busy, locked, read_sealed
+from umdqn.runs.files import Busy, check_folder, locked, write_bytes
+from umdqn.runs.schemas import JobData, read_checked
 from umdqn.runs.start import train_once
 from umdqn.runs.trainer import Interrupted
+from umdqn.runs.trust import imports_of
 from umdqn.sweeps.plan import Job
 
 # Seconds to wait for a process of a killed driver to end.
@@ -67,11 +70,13 @@ class Place(NamedTuple):
 
     def job(self, name: str) -> Path:
         """The file of one job, which its process reads."""
-        return self.root / "jobs" / f"{name}.json"
+        return self._folder("jobs") / f"{name}.json"
 
     def run(self, name: str) -> Path:
         """The run directory of a job."""
-        return self.root / "runs" / name
+        path = self._folder("runs") / name
+        check_folder(path)
+        return path
 
     def begun(self, job: Job) -> bool:
         """Return whether a job has written anything."""
@@ -83,7 +88,12 @@ class Place(NamedTuple):
 
     def note(self, name: str) -> Path:
         """The progress of a job, for display only."""
-        return self.root / "jobs" / f"{name}.progress"
+        return self._folder("jobs") / f"{name}.progress"
+
+    def _folder(self, name: str) -> Path:
+        path = self.root / name
+        check_folder(path)
+        return path
 
 
 class Note(Callback):
@@ -105,11 +115,10 @@ class Note(Callback):
 
     def _write(self, step: int, score: float | None) -> None:
         self._last = time.monotonic()
-        temporary = self._path.with_suffix(".new")
         # For display only: a full disk must not end the training for it.
-        with contextlib.suppress(OSError):
-            temporary.write_text(json.dumps({"step": step, "score": score}))
-            os.replace(temporary, self._path)
+        with contextlib.suppress(UmdqnError):
+            note = json.dumps({"step": step, "score": score})
+            write_bytes(self._path, note.encode(), durable=False)
 
 
 def work(root: Path, name: str) -> Outcome:
@@ -125,7 +134,7 @@ def _work(root: Path, name: str) -> Outcome:
     place = Place(root)
     core = claim_core()
     try:
-        job = Job.from_json(read_sealed(place.job(name)), place.job(name))
+        job = _job(place, name)
         keep_compiled_programs()
         _train(job, place)
     except Interrupted as error:
@@ -134,8 +143,8 @@ def _work(root: Path, name: str) -> Outcome:
         return Outcome("lost", str(error))
     except UmdqnError as error:
         return Outcome("failed", str(error))
-    except MemoryError:
-        return Outcome("failed", "out of memory")
+    except MemoryError as error:
+        return Outcome("failed", str(out_of_memory(error)))
     except Exception as error:
         # A bug of umdqn: one job fails, the others run.
         return Outcome("failed", one_line(error))
@@ -143,6 +152,13 @@ def _work(root: Path, name: str) -> Outcome:
         if core is not None:
             core.release()
     return Outcome("finished")
+
+
+def _job(place: Place, name: str) -> Job:
+    """Return the job of a name; its driver has just written it, as the user asked."""
+    data = read_checked(place.job(name), JobData)
+    allow(imports_of(data["config"]).values())
+    return Job.from_json(data, place.job(name))
 
 
 def claim_core() -> BaseFileLock | None:

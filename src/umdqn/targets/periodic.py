@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Int, PyTree
 
-from umdqn.errors import check_count
+from umdqn.parts.ranges import Count
 from umdqn.targets.target import TargetUpdate
 
 
@@ -16,11 +16,8 @@ from umdqn.targets.target import TargetUpdate
 class Periodic(TargetUpdate):
     """Copy the parameters every so many environment steps, as DQN does."""
 
-    every: int = 1_000
+    every: Count = 1_000
     """Environment steps between two copies, rounded down to whole updates."""
-
-    def __post_init__(self) -> None:
-        check_count("every", self.every)
 
     def update(
         self, params: PyTree, target_params: PyTree, updates: Int[Array, ""], update_every: int

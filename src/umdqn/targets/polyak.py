@@ -7,7 +7,7 @@ import dataclasses
 import jax
 from jaxtyping import Array, Int, PyTree
 
-from umdqn.errors import check
+from umdqn.parts.ranges import Share
 from umdqn.targets.target import TargetUpdate
 
 
@@ -15,11 +15,8 @@ from umdqn.targets.target import TargetUpdate
 class Polyak(TargetUpdate):
     """Move the parameters a small share of the way with every update."""
 
-    rate: float = 0.005
+    rate: Share = 0.005
     """Share of the way that one update moves the target network."""
-
-    def __post_init__(self) -> None:
-        check(0 < self.rate <= 1, "rate", self.rate, "above 0 and at most 1")
 
     def update(
         self, params: PyTree, target_params: PyTree, updates: Int[Array, ""], update_every: int

@@ -13,16 +13,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import uvicorn
+
 from umdqn.errors import UmdqnError, check, notice
+from umdqn.viewer.app import application
 from umdqn.viewer.guard import LOOPBACK, Guard
 from umdqn.viewer.roots import Roots
-
-try:
-    import uvicorn
-
-    from umdqn.viewer.app import application
-except ImportError:
-    raise UmdqnError("umdqn view needs an extra: pip install 'umdqn[view]'") from None
 
 PORT = 8765
 # The page yields to training on the same machine.

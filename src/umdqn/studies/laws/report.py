@@ -94,7 +94,7 @@ def _full_table(section: dict[str, dict[str, Any]]) -> str:
     def row(name: str, result: dict[str, Any]) -> list[str]:
         seconds = result["seconds"]
         shown = "-" if seconds is None else f"{seconds:.0f}"
-        return [f"`{name}`", *(_cell(result, column) for column in _COLUMNS), shown]
+        return [name, *(_cell(result, column) for column in _COLUMNS), shown]
 
     rows = [row(name, result) for name, result in section.items()]
     return Table(["", *_COLUMNS.values(), "seconds"], rows).markdown()
@@ -105,8 +105,7 @@ def _grid(
 ) -> str:
     """Return one number of every pair of a row and a column, as a table."""
     cells = [
-        [f"`{row}`", *(_cell(section.get(f"{row}-{name}"), column) for name in columns)]
-        for row in rows
+        [row, *(_cell(section.get(f"{row}-{name}"), column) for name in columns)] for row in rows
     ]
     return Table(["", *columns], cells).markdown()
 
@@ -153,7 +152,7 @@ def _choices(section: dict[str, dict[str, Any]]) -> str:
         return "-" if counts is None else f"{np.mean(counts):.1f}"
 
     rows = [
-        [f"`{name}`", *(cell(found["optimal_by_step"].get(str(step))) for step in steps)]
+        [name, *(cell(found["optimal_by_step"].get(str(step))) for step in steps)]
         for name, found in section.items()
     ]
     return Table(["", *(f"{step:,}" for step in steps)], rows).markdown()

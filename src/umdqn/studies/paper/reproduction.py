@@ -17,7 +17,7 @@ from umdqn.runs.fields import to_dict
 from umdqn.runs.run import Run, load
 from umdqn.studies.pages import Section, Table, write_report
 from umdqn.studies.paper.scales import BASELINES, SCALES, UMDQN, jobs_of
-from umdqn.studies.sections import comparison_section, curves_section, picture
+from umdqn.studies.sections import comparison_sections, curves_section, picture
 from umdqn.studies.study import Study, Tell
 from umdqn.sweeps.plan import Job
 from umdqn.sweeps.results import collect
@@ -31,6 +31,12 @@ NAMES = {
     "comparison": "learning curves, ranks and statistics of all algorithms",
 }
 """The figures by name."""
+
+
+_TITLES = {
+    "laws": "Laws of the UMDQN algorithms",
+    "laws-baselines": "Laws of the baselines",
+}
 
 
 class Reproduction(Study):
@@ -75,18 +81,17 @@ class Reproduction(Study):
         return list(found.values())
 
     def write(self, tell: Tell = lambda line: None) -> list[Path]:
-        draw: dict[str, Callable[[], Section | None]] = {
+        draw: dict[str, Callable[[], list[Section]]] = {
             "laws": lambda: self._laws("laws", UMDQN),
             "laws-baselines": lambda: self._laws("laws-baselines", BASELINES[1:]),
             "curves": self._curves,
             "comparison": self._comparison,
         }
         account = Section("What was run", self._account())
-        drawn = []
+        sections = [account]
         for name in self.names:
             tell(f"drawing {name}")
-            drawn.append(draw[name]())
-        sections = [account, *filter(None, drawn)]
+            sections += draw[name]()
         title = f"Distributional RL with UMNN: the paper's study at scale {self.scale}"
         records = self._records((*UMDQN, *BASELINES))
         return write_report(self.out, title, sections, records, self._details())
@@ -115,14 +120,14 @@ class Reproduction(Study):
         jobs = self.found(self.jobs)
         return {job.name: json.dumps(to_dict(job.config), indent=2) for job in jobs}
 
-    def _laws(self, name: str, agents: Sequence[str]) -> Section | None:
+    def _laws(self, name: str, agents: Sequence[str]) -> list[Section]:
         place = Place(self.sweep)
         runs: dict[str, list[Run]] = {}
         for job in self.found(self.jobs):
             if job.config.env == EXACT_ENV and job.config.agent in agents:
                 runs.setdefault(job.config.agent, []).append(load(place.run(job.name)))
         if not runs:
-            return None
+            return []
         from umdqn.figures.laws import figure_state_laws
 
         step = next(iter(runs.values()))[0].step
@@ -130,7 +135,7 @@ class Reproduction(Study):
         caption = f"{NAMES[name]}: plain lines learned, dotted lines exact."
         cells = [[agent, *_accuracy(of_agent)] for agent, of_agent in runs.items()]
         table = Table(["", *_ACCURACY], cells)
-        return Section(name, [picture(self.out, name, figure, caption), table])
+        return [Section(_TITLES[name], [picture(self.out, name, figure, caption), table])]
 
     def _records(self, agents: Sequence[str]) -> list[dict[str, Any]]:
         """Return the records of some agents, in the order of the agents."""
@@ -138,14 +143,14 @@ class Reproduction(Study):
         records = [record for record in records if record["env"] in self.envs]
         return sorted(records, key=lambda record: agents.index(record["agent"]))
 
-    def _curves(self) -> Section | None:
+    def _curves(self) -> list[Section]:
         records = self._records(UMDQN)
-        title = "Performance of the UMDQN algorithm"
-        return curves_section(records, self.out, "curves", title) if records else None
+        title = "Learning curves of the UMDQN algorithms"
+        return [curves_section(records, self.out, "curves", title)] if records else []
 
-    def _comparison(self) -> Section | None:
+    def _comparison(self) -> list[Section]:
         records = self._records((*UMDQN, *BASELINES))
-        return comparison_section(records, self.out, UMDQN, BASELINES) if records else None
+        return comparison_sections(records, self.out, UMDQN, BASELINES) if records else []
 
 
 def _job_row(job: Job, manifest: dict[str, Any]) -> list[str]:

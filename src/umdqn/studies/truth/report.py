@@ -75,7 +75,7 @@ def _markdown(results: dict[str, dict[str, dict[str, Result]]]) -> str:
 def _overview(envs: dict[str, dict[str, Result]]) -> str:
     """Return the normalised distance of every agent on every environment."""
     rows = [
-        [f"`{agent}`", *(_interval(envs[env].get(agent)) for env in envs)]
+        [agent, *(_interval(envs[env].get(agent)) for env in envs)]
         for agent in AGENTS
         if any(agent in found for found in envs.values())
     ]
@@ -102,7 +102,7 @@ def _details(agents: dict[str, Result]) -> str:
         optimal = np.mean([seed["optimal_actions"] for seed in counts])
         cells = [cell(result, column) for column in _COLUMNS]
         states, steps = counts[0]["states"], f"{result['step']:,}"
-        return [f"`{agent}`", *cells, f"{optimal:.1f} of {states}", str(len(counts)), steps]
+        return [agent, *cells, f"{optimal:.1f} of {states}", str(len(counts)), steps]
 
     header = ["", *_COLUMNS.values(), "optimal actions", "seeds", "steps"]
     return Table(header, [row(agent, result) for agent, result in agents.items()]).markdown()
