@@ -40,7 +40,7 @@ types: $(VENV)/.installed-dev
 	@$(BIN)/mypy
 
 unit: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not torture"
+	@$(BIN)/python -m pytest -rs -n 2 --dist loadfile -m "not slow and not torture"
 
 # Kills and damages everything, many times: about an hour on two cores.
 torture: $(VENV)/.installed-dev

@@ -28,7 +28,7 @@ html_math_renderer = "mathml"
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 4
-suppress_warnings = ["myst.header", "toc.not_readable"]
+suppress_warnings = ["myst.header"]
 
 autodoc_default_options = {"member-order": "bysource"}
 autodoc_preserve_defaults = True

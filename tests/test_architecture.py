@@ -33,6 +33,7 @@ FLOW = (
     "export",
     "figures",
     "studies",
+    "viewer",
     "cli",
 )
 SIDE = {"envs": {"text", "errors", "extras", "specs", "layouts", "parts"}}

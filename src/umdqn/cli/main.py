@@ -8,14 +8,14 @@ import warnings
 from collections.abc import Sequence
 
 from umdqn import __version__
-from umdqn.cli import completion, exporting, listing, many, reading, training
+from umdqn.cli import completion, exporting, listing, many, reading, training, viewing
 from umdqn.cli.output import lasting_output
 from umdqn.cli.parser import Parser, unknown_option
 from umdqn.errors import Notice, UmdqnError, out_of_memory, unknown
 from umdqn.text import visible
 
 _INTERRUPTED = 130
-_MODULES = (training, reading, exporting, many, listing, completion)
+_MODULES = (training, reading, viewing, exporting, many, listing, completion)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -17,13 +17,15 @@ from matplotlib.axes import Axes
 
 from umdqn.agents.agent import Agent
 from umdqn.agents.state import Learned
+from umdqn.envs.entry import Entry
 from umdqn.envs.hosted import HostEnv
 from umdqn.errors import UmdqnError, check_count, notice
 from umdqn.extras import missing
 from umdqn.figures.style import COLOURS, RETURN, panels, whole_picture
 from umdqn.loops.compilation import kept_programs
-from umdqn.loops.host_episodes import play_hosted
+from umdqn.loops.host_episodes import HostEpisode, play_hosted
 from umdqn.runs.build import environment
+from umdqn.runs.policy import Policy
 from umdqn.runs.run import Run
 from umdqn.specs import AnyArray
 
@@ -86,26 +88,32 @@ def watch(
             f"--out {out}: unknown animation format {out.suffix!r}; known: {', '.join(SUFFIXES)}"
         )
     writer = _writer(out.suffix)
+    policy = run.policy(seed)
+    episode, scenes = film(environment(run.config), policy, steps, render)
+    if render and scenes[0].picture is None:
+        notice(f"environment {run.config.env!r} draws no pictures (rgb_array): laws alone")
+    laws = _laws(run.agent, policy.learned, scenes)
+    _write(run, writer, scenes, laws, episode.actions, _totals(episode.rewards), out)
+    return len(episode.rewards)
+
+
+def film(
+    entry: Entry, policy: Policy, steps: int, render: bool = True
+) -> tuple[HostEpisode, list[Scene]]:
+    """Play an episode of a policy and record it, with pictures if asked; stop after some steps."""
     # Some environments draw with a library that looks for a screen and loudspeakers.
     for driver in ("SDL_VIDEODRIVER", "SDL_AUDIODRIVER"):
         os.environ.setdefault(driver, "dummy")
-    policy, first = run.policy(seed), run.spec.first_action
-    entry = environment(run.config)
+    first = policy.agent.spec.first_action
     env = entry.drawn() if render else entry.hosted(1)
     camera = Camera(env if render else None)
     try:
         episodes = play_hosted(
             env, lambda seen: policy.predict(seen)[0] - first, policy.seed, steps, camera.record
         )
-        episode = next(episodes)
+        return next(episodes), camera.scenes
     finally:
         env.close()
-    scenes = camera.scenes
-    if render and scenes[0].picture is None:
-        notice(f"environment {run.config.env!r} draws no pictures (rgb_array): laws alone")
-    laws = _laws(run.agent, policy.learned, scenes)
-    _write(run, writer, scenes, laws, episode.actions, _totals(episode.rewards), out)
-    return len(episode.rewards)
 
 
 def _totals(rewards: list[float]) -> np.ndarray:

@@ -21,7 +21,8 @@ from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.config import Config
 from umdqn.runs.fields import to_dict
 from umdqn.runs.files import is_temporary, locked, read_sealed, write_sealed
-from umdqn.runs.manifests import FORMAT, FORMAT_VERSION, read_manifest
+from umdqn.runs.formats import FORMAT, FORMAT_VERSION
+from umdqn.runs.manifests import read_manifest
 from umdqn.runs.records import Mark, Record, Records
 from umdqn.runs.trust import Untrusted, signed
 from umdqn.specs import EnvSpec

@@ -189,7 +189,11 @@ def write_sealed(path: Path, data: Mapping[str, Any]) -> None:
 
 def read_sealed(path: Path) -> dict[str, Any]:
     """Read JSON and verify its checksum."""
-    data = read_json(path)
+    return unsealed(path, read_json(path))
+
+
+def unsealed(path: Path, data: Any) -> dict[str, Any]:
+    """Verify the checksum of JSON data that was read from a file, and return the rest."""
     if not isinstance(data, dict) or data.pop("checksum", None) != _checksum(data):
         raise UmdqnError(f"{path} is corrupt: its checksum is wrong")
     return data

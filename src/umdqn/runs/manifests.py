@@ -10,14 +10,11 @@ from umdqn.errors import UmdqnError, one_line
 from umdqn.parts.imports import remember_places
 from umdqn.runs.config import Config
 from umdqn.runs.fields import MissingPart, from_dict
-from umdqn.runs.files import read_json
+from umdqn.runs.formats import check_format
 from umdqn.runs.schemas import Manifest, read_checked
 from umdqn.runs.trust import Untrusted, check_trust
 from umdqn.specs import EnvSpec
 
-FORMAT = "umdqn-run"
-FORMAT_VERSION = 3
-_OLD_FORMATS = (1, 2)
 # What reading a configuration raises if its data is nonsense.
 _NO_CONFIG = (KeyError, TypeError, AttributeError, ValueError, OverflowError, UmdqnError)
 
@@ -27,48 +24,40 @@ def read_manifest(path: Path) -> tuple[Config, EnvSpec, dict[str, Any]]:
 
     Raises `Untrusted` if the run comes from elsewhere and names code that would be imported.
     """
-    file, manifest = path / "manifest.json", _sealed(path)
+    check_format(path)
+    manifest = cast(dict[str, Any], read_checked(path / "manifest.json", Manifest))
     try:
         check_trust(path, [manifest["config"]], manifest)
         remember_places(manifest.get("imports"))
-        config = from_dict(Config, manifest["config"])
-        return config, from_dict(EnvSpec, manifest["environment"]), manifest
     except Untrusted:
         raise
+    except _NO_CONFIG as error:
+        raise _unreadable(path, manifest, error) from error
+    return *parse_manifest(path, manifest), manifest
+
+
+def parse_manifest(path: Path, manifest: dict[str, Any]) -> tuple[Config, EnvSpec]:
+    """Return the configuration and the environment's specification of a manifest's data.
+
+    Imports the parts that the configuration names, which the caller has made sure of.
+    """
+    try:
+        return from_dict(Config, manifest["config"]), from_dict(EnvSpec, manifest["environment"])
     except MissingPart as error:
         raise UmdqnError(
             f"{path} has a part that is not here: {error}; register it first, or run "
             "where its module can be imported"
         ) from error
     except _NO_CONFIG as error:
-        why = _why(error)
-        known = manifest["versions"].get("umdqn", __version__)
-        if known != __version__:
-            raise UmdqnError(
-                f"{path} was written by umdqn {known}, not {__version__}: {why}"
-            ) from error
-        raise UmdqnError(f"{file} is corrupt: {why}") from error
+        raise _unreadable(path, manifest, error) from error
 
 
-def _sealed(path: Path) -> dict[str, Any]:
-    """Return the manifest of a run of this version, as JSON data."""
-    file = path / "manifest.json"
-    if not path.is_dir():
-        raise UmdqnError(f"{path} is not a run directory: there is no such directory")
-    if not file.is_file():
-        raise UmdqnError(f"{path} is not a run directory: it has no manifest.json")
-    manifest: Any = read_json(file)
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise UmdqnError(f"{file} is not the manifest of a umdqn run")
-    found = manifest.get("format_version")
-    if found in _OLD_FORMATS:
-        raise UmdqnError(
-            f"{path} was written by umdqn 0.1, whose runs umdqn {__version__} cannot "
-            "read: train it again"
-        )
-    if found != FORMAT_VERSION:
-        raise UmdqnError(f"{path} has format version {found!r}; this umdqn reads {FORMAT_VERSION}")
-    return cast(dict[str, Any], read_checked(file, Manifest))
+def _unreadable(path: Path, manifest: dict[str, Any], error: Exception) -> UmdqnError:
+    known = manifest["versions"].get("umdqn", __version__)
+    if known != __version__:
+        written = f"{path} was written by umdqn {known}, not {__version__}"
+        return UmdqnError(f"{written}: {_why(error)}")
+    return UmdqnError(f"{path / 'manifest.json'} is corrupt: {_why(error)}")
 
 
 def config_of(data: dict[str, Any], path: Path) -> Config:
