@@ -219,6 +219,8 @@ def test_everything_that_would_be_imported_is_found():
     assert imports_of({"policy": "m:policy"}) == {"policy": "m:policy"}
     assert imports_of({"policy": "/runs/of:yesterday@100"}) == {}
     assert imports_of({"env": "object Corridor 1234-1"}) == {}
+    wrappers = ["m:First:width=2", "frame-stack:stack_size=4", "n:Second"]
+    assert imports_of({"wrappers": wrappers}) == {"wrappers.0": "m:First", "wrappers.2": "n:Second"}
 
 
 def test_the_key_is_private_and_made_once(tmp_path, monkeypatch):
