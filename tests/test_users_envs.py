@@ -354,6 +354,16 @@ def test_arguments_reach_compiled_tables_and_sweeps_can_vary_one():
         configure("CartPole-v1", overrides={"env_kwargs": {"masss": 1}})
 
 
+@pytest.mark.parametrize(
+    ("env", "argument"),
+    [("FrozenLake-v1", "is_slippery"), ("CartPole-v1", "sutton_barto_reward")],
+)
+def test_text_is_no_truth_value(env, argument):
+    with pytest.raises(InvalidField, match=f"env_kwargs.{argument} = 'flase' .*: true or false"):
+        configure(env, overrides={"env_kwargs": [f"{argument}=flase"]})
+    assert configure(env, overrides={"env_kwargs": [f"{argument}=false"]})
+
+
 def test_wrappers_are_found_by_name_class_and_path():
     class Louder(gymnasium.RewardWrapper):
         def reward(self, reward):
