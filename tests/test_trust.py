@@ -21,6 +21,7 @@ from umdqn.runs.files import read_sealed, write_sealed
 from umdqn.runs.keys import is_signed, sign
 from umdqn.runs.kinds import KINDS
 from umdqn.runs.trust import Untrusted, imports_of
+from umdqn.studies.laws.study import LawsStudy
 from umdqn.sweeps.pools import LocalPool
 from witness import SMALL, options
 
@@ -184,6 +185,15 @@ def test_a_received_sweep_imports_nothing(reader, capsys):
     point = ["sweep", "--env", "grid-world", "--agent", "dqn", "--out", "sweep"]
     assert main(point) == 1
     assert "sweep was not made by you" in capsys.readouterr().err
+    LawsStudy(reader / "study").claim()
+    shutil.move("sweep", "study/sweep")
+    study = ["study", "laws", "--out", "study"]
+    assert main(study) == 1
+    assert "--trust allows it" in capsys.readouterr().err
+    assert not is_allowed(NAME)
+    # A mistake that is found before anything is trained.
+    assert main([*study, "--trust", "--ray", "local", "--workers", "2"]) == 1
+    assert is_allowed(NAME)
     assert not ran(reader)
 
 
