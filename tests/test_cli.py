@@ -91,6 +91,15 @@ def test_options_of_other_libraries_reach_the_configuration_that_is_shown(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_arguments_of_environments_are_shown(capsys):
+    words = ["FrozenLake-v1", "dqn", "--env-kwargs", "is_slippery=false", "max_episode_steps=7"]
+    assert main(["train", *words, "--normalize-observations", "true", "--show-config"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert ["env_kwargs.is_slippery", "false", "option"] in rows
+    assert ["env_kwargs.max_episode_steps", "7", "option"] in rows
+    assert ["normalise_observations", "true", "option"] in rows
+
+
 def test_json_is_one_object_and_nothing_else(small_run, capsys):
     assert main(["evaluate", str(small_run.path), "--episodes", "20", "--json"]) == 0
     out = capsys.readouterr().out

@@ -27,9 +27,15 @@ from umdqn.runs.run import load
         (lambda run: edit(run, format_version=2), "written by umdqn 0.1.* train it again"),
         (lambda run: edit(run, format_version=99), "format version 99"),
         (lambda run: edit(run, config={}), "corrupt"),
-        (lambda run: edit(run, versions=None), "corrupt: versions is None"),
-        (lambda run: edit(run, seconds="long"), "corrupt: seconds is 'long'"),
-        (lambda run: edit(run, metrics=[1]), r"corrupt: metrics is \[1\]"),
+        (
+            lambda run: edit(run, versions=None),
+            "corrupt: expected `object`, got `null` at `versions`",
+        ),
+        (
+            lambda run: edit(run, seconds="long"),
+            "corrupt: expected `float`, got `str` at `seconds`",
+        ),
+        (lambda run: edit(run, metrics=[1]), "corrupt: .* at `metrics`"),
         (lambda run: from_later(run), "written by umdqn 99.0, not .* unknown fields: wings"),
         (lambda run: cut(run), "corrupt: its size is wrong"),
         (

@@ -10,7 +10,8 @@ from safetensors.numpy import load as load_arrays
 
 import umdqn
 from umdqn.envs import positions
-from umdqn.envs.hosted import GymnasiumEnvs, spec_of
+from umdqn.envs.description import spec_of
+from umdqn.envs.hosted import GymnasiumEnvs
 from umdqn.errors import Notice
 from umdqn.loops import host_training, saved
 from umdqn.runs.configure import configure

@@ -248,7 +248,7 @@ def test_objects_do_not_take_each_others_place():
 
 
 def test_spoilt_parameters_are_noticed_at_the_end_of_a_chunk():
-    fields = SMALL | {"domain": (-1, 60), "optimiser.learning_rate": 1e39}
+    fields = SMALL | {"domain": (-1, 60), "optimiser.learning_rate": 1e37}
     training = build_training(configure(named(Counting), overrides=fields))
     progress = training.advance(101)[0]
     training.close()

@@ -12,7 +12,7 @@ from gymnasium import spaces
 import umdqn
 from umdqn.cli import training
 from umdqn.cli.main import main
-from umdqn.envs.hosted import spec_of
+from umdqn.envs.description import spec_of
 from umdqn.errors import InvalidField, UmdqnError
 from umdqn.runs.configure import configure
 from umdqn.runs.fields import leaves
@@ -85,7 +85,9 @@ def test_environments_with_too_many_actions_or_states():
         spec_of(env, "wide")
     env = Wide()
     env.observation_space = spaces.Discrete(2**40)
-    with pytest.raises(UmdqnError, match=r"^environment 'wide': observation.shape = 1099511627776"):
+    with pytest.raises(
+        UmdqnError, match="^environment 'wide': observation_space has 1,099,511,627,776"
+    ):
         spec_of(env, "wide")
 
 

@@ -1,5 +1,7 @@
 """The law of a policy that is given: against exact laws, in both loops, and with bad policies."""
 
+import shutil
+
 import gymnasium
 import numpy as np
 import pytest
@@ -8,6 +10,9 @@ import umdqn
 from example_parts import RoundRobin
 from umdqn.cli.main import main
 from umdqn.errors import UmdqnError
+from umdqn.runs.build import build_agent
+from umdqn.runs.files import read_sealed, write_sealed
+from umdqn.runs.manifests import read_manifest
 from umdqn.runs.policy_law import configure_law
 
 # Action 0 walks on for 1, action 1 ends for a gamble of mean 0.5. Greedy: walk; the policy: gamble
@@ -157,6 +162,20 @@ def test_explore_is_a_probability(explore):
 def test_runs_of_other_environments_are_refused(small_run):
     with pytest.raises(UmdqnError, match="was trained on grid-world, whose observation is"):
         umdqn.learn_law(small_run, MDP, steps=300)
+
+
+def test_policies_that_follow_each_other_are_refused(small_run, tmp_path):
+    for name, other in (("first", "second"), ("second", "first")):
+        shutil.copytree(small_run.path, tmp_path / name)
+        file = tmp_path / name / "manifest.json"
+        manifest = read_sealed(file)
+        manifest["config"]["policy"] = f"{tmp_path / other}@3000"
+        write_sealed(file, manifest)
+    config, spec, _ = read_manifest(tmp_path / "first")
+    with pytest.raises(UmdqnError, match=r"never acts: each of .*second, .*first follows the next"):
+        build_agent(config)
+    # Its laws can still be read.
+    assert build_agent(config, spec).policy is not None
 
 
 def test_the_command_prints_law_and_verdict(small_run, tmp_path, capsys):

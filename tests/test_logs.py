@@ -152,5 +152,5 @@ def test_what_a_callback_raises_stops_the_run(tmp_path):
         umdqn.train("grid-world", "dqn", steps=300, out=path, callbacks=[Tired()], **FIELDS)
     manifest = json.loads((path / "manifest.json").read_text())
     assert manifest["status"] == "failed"
-    assert manifest["reason"] == "enough"
+    assert manifest["reason"] == "RuntimeError: enough"
     assert umdqn.load(path).step == 150

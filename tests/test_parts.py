@@ -23,6 +23,7 @@ from umdqn.errors import UmdqnError
 from umdqn.exploration.exploration import Exploration, Moment
 from umdqn.parts.describe import describe
 from umdqn.representations.representation import Representation
+from umdqn.runs.files import read_sealed, write_sealed
 from umdqn.runs.kinds import KINDS
 
 TESTS = Path(__file__).parent
@@ -300,16 +301,21 @@ def test_mistakes_in_python_get_one_line(tmp_path: Path) -> None:
 
 
 def test_a_name_that_means_another_class_now_is_not_taken(tmp_path: Path) -> None:
-    """The manifest says which class it was; where that is gone, it says so."""
+    """The manifest says which class it was, and where; if its file is gone, the error says so."""
     chosen = {"exploration": "round-robin", "exploration.period": 3}
     run = umdqn.train("grid-world", "dqn", out=tmp_path / "run", **{**SHORT, **chosen})
+    manifest = run.path / "manifest.json"
     load = f"print(umdqn.load({str(run.path)!r}).config.exploration)"
     code = "import umdqn, faulty_parts\n{}\n" + load
     other = "umdqn.register('exploration', 'round-robin', faulty_parts.HalfAction)"
     done = in_new_process("-c", code.format(other))
     assert done.stdout == "RoundRobin(period=3)\n", done.stderr
+    home, sound = Path(__file__).parent, read_sealed(manifest)
+    assert sound["imports"] == {"example_parts:RoundRobin": str(home / "example_parts.py")}
+    gone = {"example_parts:RoundRobin": str(tmp_path / "gone.py")}
+    write_sealed(manifest, sound | {"imports": gone})
     done = subprocess.run(
-        [sys.executable, "-m", "umdqn", "evaluate", str(run.path)],
+        [sys.executable, "-m", "umdqn", "evaluate", str(run.path), "--trust"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -102,7 +102,7 @@ def test_a_drawn_name_has_no_formula(value):
 
 def parsed(line):
     """The characters of a line of Markdown without escapes, and whether any is markup."""
-    markup = re.search(r"(?<!\\)[*`|~<>]|(?<!\\)\]\s*[(\[:]", re.sub(r"\\\\", "", line))
+    markup = re.search(r"(?<!\\)[*`|~<>]|(?<!\\)\][(\[:]", re.sub(r"\\\\", "", line))
     return escapes.unescape(re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", line)), markup
 
 

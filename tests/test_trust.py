@@ -21,6 +21,7 @@ from umdqn.runs.files import read_sealed, write_sealed
 from umdqn.runs.keys import is_signed, sign
 from umdqn.runs.kinds import KINDS
 from umdqn.runs.trust import Untrusted, imports_of
+from umdqn.studies.laws.study import LawsStudy
 from umdqn.sweeps.pools import LocalPool
 from witness import SMALL, options
 
@@ -184,6 +185,15 @@ def test_a_received_sweep_imports_nothing(reader, capsys):
     point = ["sweep", "--env", "grid-world", "--agent", "dqn", "--out", "sweep"]
     assert main(point) == 1
     assert "sweep was not made by you" in capsys.readouterr().err
+    LawsStudy(reader / "study").claim()
+    shutil.move("sweep", "study/sweep")
+    study = ["study", "laws", "--out", "study"]
+    assert main(study) == 1
+    assert "--trust allows it" in capsys.readouterr().err
+    assert not is_allowed(NAME)
+    # A mistake that is found before anything is trained.
+    assert main([*study, "--trust", "--ray", "local", "--workers", "2"]) == 1
+    assert is_allowed(NAME)
     assert not ran(reader)
 
 
@@ -219,6 +229,8 @@ def test_everything_that_would_be_imported_is_found():
     assert imports_of({"policy": "m:policy"}) == {"policy": "m:policy"}
     assert imports_of({"policy": "/runs/of:yesterday@100"}) == {}
     assert imports_of({"env": "object Corridor 1234-1"}) == {}
+    wrappers = ["m:First:width=2", "frame-stack:stack_size=4", "n:Second"]
+    assert imports_of({"wrappers": wrappers}) == {"wrappers.0": "m:First", "wrappers.2": "n:Second"}
 
 
 def test_the_key_is_private_and_made_once(tmp_path, monkeypatch):

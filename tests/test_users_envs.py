@@ -158,10 +158,10 @@ def test_pictures_beside_numbers_are_packed_and_unpacked_bit_for_bit():
     torso = Auto((8,)).build(observation, jax.random.key(0))
     alone = Auto((8,)).build(Observation((12, 12, 3), "uint8", (0.0,), (255.0,)), jax.random.key(0))
     assert torso.front.size == 5 + alone.front.size
-    base = np.asarray(torso(array))
+    base = np.asarray(torso(jnp.asarray(array)))
     changed = array.copy()
     changed[-1] ^= 255
-    assert not np.array_equal(base, torso(changed))
+    assert not np.array_equal(base, torso(jnp.asarray(changed)))
 
 
 @pytest.mark.parametrize(
@@ -352,6 +352,16 @@ def test_arguments_reach_compiled_tables_and_sweeps_can_vary_one():
         configure("FrozenLake-v1", overrides={"env_kwargs": {"map_name": None}})
     with pytest.raises(UmdqnError, match="unexpected keyword argument 'masss'"):
         configure("CartPole-v1", overrides={"env_kwargs": {"masss": 1}})
+
+
+@pytest.mark.parametrize(
+    ("env", "argument"),
+    [("FrozenLake-v1", "is_slippery"), ("CartPole-v1", "sutton_barto_reward")],
+)
+def test_text_is_no_truth_value(env, argument):
+    with pytest.raises(InvalidField, match=f"env_kwargs.{argument} = 'flase' .*: true or false"):
+        configure(env, overrides={"env_kwargs": [f"{argument}=flase"]})
+    assert configure(env, overrides={"env_kwargs": [f"{argument}=false"]})
 
 
 def test_wrappers_are_found_by_name_class_and_path():

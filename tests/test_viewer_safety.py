@@ -157,6 +157,7 @@ def trap(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     "changes",
     [
         {"env": "trapped_code:Env"},
+        {"wrappers": ["clip-reward", "trapped_code:Wrapper"]},
         {"policy": "trapped_code:policy"},
         {"optimiser": {"name": "given", "transformation": "trapped_code:optimiser"}},
         {"optimiser": {"name": "mine", "class": "trapped_code:Optimiser"}},
@@ -172,7 +173,7 @@ def test_code_that_laws_do_not_need_is_not_imported(copy: Path, trap: Path, chan
         manifest_of(copy, **changes)
         assert page.ask("laws", run="run", state="2,6")["laws"] == before
         told = page.ask("open", run="run")["no_environment"]
-        if changes.keys() & {"env", "policy"}:
+        if changes.keys() & {"env", "wrappers", "policy"}:
             assert "trapped_code" in told
             assert "does not import" in told
             assert "does not import" in page.refusal("episode", run="run")

@@ -17,6 +17,7 @@ _MOST_DRAWN = 80
 _BREAKS = re.compile(r"\s*[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*")
 # What spreadsheets take for the beginning of a formula, also behind quotes that `cell` put there.
 _FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 # Ends of Markdown's links, images and their definitions; harmless once a backslash parts them.
 _LINKS = re.compile(r"\](?=[(\[:])")
 _MARKS = re.compile(r"[\\`*~|]|(?<![^\W_])_|_(?![^\W_])")
@@ -62,9 +63,9 @@ def literal(text: str) -> str:
 def cell(value: Any) -> Any:
     """Return a value for a CSV file; text that spreadsheets would run as a formula gets a quote.
 
-    `of_cell` restores the text. Numbers stay as they are, with their sign.
+    `of_cell` restores the text. Numbers stay as they are, with their sign, also as text.
     """
-    if not isinstance(value, str):
+    if not isinstance(value, str) or _NUMBER.fullmatch(value):
         return value
     return f"'{value}" if _FORMULA.match(value) else value
 

@@ -18,6 +18,7 @@ from umdqn.envs.tabular import FAMILY, FiniteEnvironment
 from umdqn.errors import UmdqnError
 from umdqn.loops.evaluation import Returns
 from umdqn.runs.build import environment
+from umdqn.runs.config import Config
 from umdqn.runs.experience import Experience, experience
 from umdqn.runs.run import Run
 
@@ -52,7 +53,7 @@ def accuracy_report(run: Run) -> dict[str, Any]:
     mdp, discount = exact_mdp(run), run.config.discount
     known, seeds = _known_experience(run), {}
     for seed, learned in run.learned.items():
-        if run.config.env == EXACT_ENV:
+        if is_grid_world(run.config):
             found = grid_world_accuracy(run.agent, learned, discount)
         else:
             transitions = _transitions(mdp, known[seed]) if seed in known else None
@@ -100,15 +101,21 @@ def _mean(numbers: list[float | int | None]) -> float | None:
     return float(np.mean(found)) if found else None
 
 
+def is_grid_world(config: Config) -> bool:
+    """Return whether a run's environment is the grid world as it is, without wrappers."""
+    return config.env == EXACT_ENV and environment(config).compiled is not None
+
+
 def exact_mdp(run: Run) -> FiniteMdp:
     """Return the finite MDP that a run was trained on; raise if its environment is not one."""
-    if run.config.env == EXACT_ENV:
+    if is_grid_world(run.config):
         return grid_world_mdp()
     env = environment(run.config).compiled
     if not isinstance(env, FiniteEnvironment):
+        wrapped = " in wrappers" if run.config.wrappers else ""
         known = [name for name, listing in CATALOGUE.items() if listing.family == FAMILY]
         raise UmdqnError(
-            f"no exact laws for {run.config.env!r}: they exist for {EXACT_ENV}, "
+            f"no exact laws for {run.config.env!r}{wrapped}: they exist for {EXACT_ENV}, "
             f"{', '.join(known)} and every FiniteMdp; umdqn calibrate works everywhere"
         )
     return env.mdp

@@ -32,6 +32,7 @@ def _add_study(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
             f"--{axis}", nargs="+", default=[], metavar=axis.upper(), help="truth: only these"
         )
     _add_workers(parser)
+    add_trust(parser)
 
 
 def _add_sweep(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
@@ -77,6 +78,7 @@ def _add_reproduce(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> No
     parser.add_argument("--env", nargs="+", default=[], help="some environments only")
     parser.add_argument("--out", required=True, type=Path, help="directory; nothing is redone")
     _add_workers(parser)
+    add_trust(parser)
 
 
 def _add_workers(parser: argparse.ArgumentParser) -> None:
@@ -110,8 +112,11 @@ def _do(study: Any, options: argparse.Namespace) -> None:
     from umdqn.cli.display import SweepDisplay
     from umdqn.loops.machine import available_cores, keep_compiled_programs
     from umdqn.studies.study import outlook, run_study
+    from umdqn.sweeps.driver import trust_sweep
     from umdqn.sweeps.work import failure
 
+    if options.trust:
+        trust_sweep(study.sweep)
     keep_compiled_programs()
     pool = _pool(options)
     cores = options.workers or available_cores()

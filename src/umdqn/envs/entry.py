@@ -15,7 +15,7 @@ from gymnasium.vector import VectorEnv, VectorWrapper
 from umdqn.envs.description import spec_of
 from umdqn.envs.environment import Environment
 from umdqn.envs.hosted import GymnasiumEnvs, HostEnv, Maker, close, guarded
-from umdqn.envs.setup import Setup
+from umdqn.envs.setup import Setup, check_flags
 from umdqn.errors import UmdqnError, one_line
 from umdqn.extras import missing
 from umdqn.specs import Domain, EnvSpec
@@ -106,6 +106,7 @@ def hosted_entry(
     """
     applied = tuple(map(setup.applied, make)) if isinstance(make, tuple) else setup.applied(make)
     env = _made(name, applied[0] if isinstance(applied, tuple) else applied, listing)
+    check_flags(env, setup.keywords.values)
     if isinstance(env, VectorEnv):
         if not hasattr(env, "envs"):
             # Processes of its own; members in this process are copied, and stay open for that.

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import gymnasium
 
 from umdqn.envs.wrappers import wrapped
+from umdqn.errors import check
 from umdqn.specs import Keywords
 
 
@@ -28,3 +31,18 @@ class Setup:
         """Return what makes the environment with these arguments, in these wrappers."""
         given = self.keywords.values
         return wrapped(partial(make, **given) if given else make, self.wrappers)
+
+
+def check_flags(env: Any, keywords: Mapping[str, Any]) -> None:
+    """Raise if an argument of an environment's class is text where its default is a bool.
+
+    Python takes any text for true, a mistyped `false` as well.
+    """
+    try:
+        parameters = inspect.signature(type(env.unwrapped)).parameters
+    except (TypeError, ValueError):
+        # Classes that are written in C need not tell.
+        return
+    for name, value in keywords.items():
+        flag = name in parameters and isinstance(parameters[name].default, bool)
+        check(not (flag and isinstance(value, str)), f"env_kwargs.{name}", value, "true or false")

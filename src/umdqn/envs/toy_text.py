@@ -12,7 +12,7 @@ import gymnasium
 
 from umdqn.envs.entry import Entry, Resolver, list_compiled
 from umdqn.envs.finite import TIME_LIMIT, FiniteMdp
-from umdqn.envs.setup import Setup
+from umdqn.envs.setup import Setup, check_flags
 from umdqn.envs.tabular import FiniteEnvironment, finite_entry
 from umdqn.errors import UmdqnError, check, one_line
 
@@ -35,6 +35,7 @@ def published_mdp(name: str, **keywords: Any) -> FiniteMdp:
     CliffWalking is registered without a limit, and could last for ever: it gets one.
     """
     env = gymnasium.make(name, **keywords)
+    check_flags(env, keywords)
     table, start = env.get_wrapper_attr("P"), env.get_wrapper_attr("initial_state_distrib")
     limit = (env.spec and env.spec.max_episode_steps) or TIME_LIMIT
     return FiniteMdp.from_table(
@@ -64,6 +65,8 @@ def _repeatable_mdp(name: str, keywords: dict[str, Any]) -> FiniteMdp:
     """Return the table that some arguments lead to; raises unless it is always the same."""
     try:
         mdp, again = (published_mdp(name, **keywords) for _ in range(2))
+    except UmdqnError:
+        raise
     except Exception as error:
         raise UmdqnError(f"environment {name!r} cannot be made: {one_line(error)}") from error
     check(mdp == again, "env_kwargs", keywords, f"those that make the same {name} each time")

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from umdqn.analysis.accuracy import FIGURE_STATE, truth
-from umdqn.analysis.reports import EXACT_ENV
+from umdqn.analysis.reports import is_grid_world
 from umdqn.envs.grid_world import STATES, parse_state
 from umdqn.errors import UmdqnError, check
 from umdqn.figures.style import COLOURS, RETURN, legend_of, panels, save_figure
@@ -211,7 +211,7 @@ def draw_laws(run: Run, state: str, out: Path) -> None:
     """Draw the laws of all actions in a state, with the exact laws where they are known."""
     exact: Laws | None = None
     seen: tuple[float, ...]
-    if run.config.env == EXACT_ENV:
+    if is_grid_world(run.config):
         seen = position = parse_state(state)
         exact = truth(run.config.discount)[STATES.index(position)]
     else:

@@ -16,11 +16,7 @@ from matplotlib.figure import Figure
 from umdqn.errors import UmdqnError
 from umdqn.laws import showing
 
-COLOURS = showing.COLOURS
-
-RETURN = "return (sum of discounted rewards)"
-"""Label of an axis of returns."""
-
+COLOURS, RETURN = showing.COLOURS, showing.RETURN
 
 # Figures are small in inches, so that their text is large beside the lines: readable at half size.
 _DOTS_PER_INCH = 170

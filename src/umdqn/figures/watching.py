@@ -28,6 +28,7 @@ from umdqn.runs.build import environment
 from umdqn.runs.policy import Policy
 from umdqn.runs.run import Run
 from umdqn.specs import AnyArray
+from umdqn.text import drawn
 
 SUFFIXES = (".gif", ".webp", ".mp4")
 _POINTS = 401
@@ -188,13 +189,13 @@ def _write(
     totals: np.ndarray,
     out: Path,
 ) -> None:
-    drawn = scenes[0].picture is not None
-    figure, (axes,) = panels(1, 2, (9, 4)) if drawn else panels(1, 1, (5, 4))
+    rendered = scenes[0].picture is not None
+    figure, (axes,) = panels(1, 2, (9, 4)) if rendered else panels(1, 1, (5, 4))
     left, right = axes[0], axes[-1]
     highest = float(np.quantile(laws.densities.max(axis=(1, 2)), 0.95))
     with whole_picture(out) as partial, writer.saving(figure, str(partial), dpi=80):
         for index, scene in enumerate(scenes):
-            if drawn:
+            if rendered:
                 left.clear()
                 left.imshow(scene.picture)
                 left.set_axis_off()
@@ -208,7 +209,7 @@ def _write(
 def _draw_laws(axis: Axes, run: Run, laws: Laws, taken: int) -> None:
     """Draw the density of every action; a dotted line where its score is."""
     axis.clear()
-    for action, name in enumerate(run.spec.action_names):
+    for action, name in enumerate(map(drawn, run.spec.action_names)):
         colour = COLOURS[action % len(COLOURS)]
         label = f"{name} (taken)" if action == taken else name
         width = 2.2 if action == taken else 1.1

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Colours of actions and algorithms in all figures."""
 
+RETURN = "return (sum of discounted rewards)"
+"""Label of an axis of returns, in all figures."""
+
 View = Literal["pdf", "cdf", "quantile"]
 """What `plot` draws: density, distribution function or quantile function."""
 
@@ -32,9 +35,9 @@ _FRACTIONS = np.linspace(_TAIL, 1 - _TAIL, _POINTS, dtype=np.float32)
 _WIDTH, _HEIGHT = 420, 120
 _TITLES = ("mean", "std", "5%", "median", "95%")
 _LABELS: dict[str, tuple[str, str]] = {
-    "pdf": ("return (sum of discounted rewards)", "density"),
-    "cdf": ("return (sum of discounted rewards)", "probability of at most this return"),
-    "quantile": ("share of the mass", "return (sum of discounted rewards)"),
+    "pdf": (RETURN, "density"),
+    "cdf": (RETURN, "probability of at most this return"),
+    "quantile": ("share of the mass", RETURN),
 }
 
 

@@ -25,6 +25,7 @@ ALIASES: dict[str, str] = {
     "exploration_final_eps": "exploration.end",
     "start_e": "exploration.start",
     "end_e": "exploration.end",
+    "normalize_observations": "normalise_observations",
     "eval_freq": "evaluation.every",
     "n_eval_episodes": "evaluation.episodes",
     "save_freq": "checkpoint_every",

@@ -27,7 +27,7 @@ from umdqn.loops.host import HostLoop
 from umdqn.loops.host_training import HostTraining
 from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.config import Config
-from umdqn.runs.following import given_policy, runs_compiled
+from umdqn.runs.following import check_chain, given_policy, runs_compiled
 from umdqn.runs.manifests import read_manifest
 from umdqn.runs.policy import EVALUATION_STREAM
 from umdqn.runs.run_name import RunName
@@ -90,6 +90,7 @@ def _policy(config: Config, spec: EnvSpec | None) -> FixedPolicy | None:
     try:
         run = RunName.read(config.policy)
         if run is not None:
+            check_chain(run)
             return _run_policy(run, environment(config).spec if spec is None else spec)
         return given_policy(config.policy, environment(config))
     except UmdqnError as error:

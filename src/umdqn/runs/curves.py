@@ -10,6 +10,7 @@ import numpy as np
 from umdqn.errors import unknown
 from umdqn.extras import missing
 from umdqn.runs.records import Record
+from umdqn.text import drawn
 
 _LABELS = {
     "return_mean": "return of an episode",
@@ -49,9 +50,9 @@ def plot_curve(records: Sequence[Record], value: str, label: str, axes: Any = No
     if several:
         low, high = curves.min(axis=0), curves.max(axis=0)
         axes.fill_between(steps, low, high, alpha=0.25, linewidth=0, label="range of seeds")
-    name = f"{label}, mean of {len(curves)} seeds" if several else label
+    name = drawn(label) + (f", mean of {len(curves)} seeds" if several else "")
     axes.plot(steps, curves.mean(axis=0) if len(curves) else [], label=name, marker=".")
     axes.set_xlabel("steps")
-    axes.set_ylabel(_LABELS.get(value, value))
+    axes.set_ylabel(_LABELS.get(value, drawn(value)))
     axes.legend()
     return axes

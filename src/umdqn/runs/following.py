@@ -62,6 +62,20 @@ def _newest(path: Path) -> RunName:
     return RunName(path, steps[-1])
 
 
+def check_chain(run: RunName) -> None:
+    """Raise if policies that follow policies lead back to a run."""
+    seen: list[Path] = []
+    following: RunName | None = run
+    while following is not None:
+        path = following.path.resolve()
+        if path in seen:
+            chain = ", ".join(map(str, seen))
+            raise UmdqnError(f"policy {str(run)!r} never acts: each of {chain} follows the next")
+        seen.append(path)
+        config, *_ = read_manifest(path)
+        following = RunName.read(config.policy)
+
+
 def runs_compiled(name: str, entry: Entry) -> bool:
     """Return whether a policy can run inside of compiled programs; "" stands for the agent's own.
 

@@ -10,6 +10,7 @@ from umdqn.agents.algorithms import ALGORITHMS
 from umdqn.runs.config import Config
 from umdqn.runs.fields import leaves, named_fields
 from umdqn.runs.kinds import DEFAULTS
+from umdqn.specs import Keywords
 
 _ARGUMENTS = ("env", "agent", "preset")
 _OF_ENVIRONMENT = ("discount", "domain")
@@ -24,7 +25,8 @@ def set_by(config: Config, overrides: Mapping[str, Any]) -> dict[str, str]:
     for path, _, value in leaves(config):
         if path in _ARGUMENTS:
             found[path] = "argument"
-        elif path in given:
+        elif path in given or (path.startswith("env_kwargs") and value != Keywords()):
+            # No preset has arguments of environments.
             found[path] = "option"
         elif path in _OF_ENVIRONMENT:
             found[path] = "environment"

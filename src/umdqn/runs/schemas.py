@@ -75,7 +75,7 @@ class Manifest(TypedDict):
 
     format: str
     format_version: int
-    status: Literal["running", "interrupted", "finished", "failed"]
+    status: Literal["running", "interrupted", "stopped", "finished", "failed"]
     step: Count
     seconds: Annotated[float, Meta(ge=0)]
     versions: dict[str, str]

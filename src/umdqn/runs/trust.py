@@ -44,20 +44,27 @@ def imports_of(config: Data) -> dict[str, str]:
             continue
         if field == "wrappers" and isinstance(value, list):
             value = [name_and_arguments(text)[0] for text in value if isinstance(text, str)]
-        found |= dict(_importable(field, value))
+        found |= {
+            path: text
+            for path, text in _texts(field, value)
+            if ":" in text and not text.startswith(PREFIX)
+        }
     return found
 
 
-def _importable(field: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield all text that could be the name of something to import."""
-    if isinstance(value, str) and ":" in value and not value.startswith(PREFIX):
+def objects_of(config: Data) -> dict[str, str]:
+    """Return the objects of another process that a configuration names, by field."""
+    named = (pair for field, value in config.items() for pair in _texts(field, value))
+    return {path: text for path, text in named if text.startswith(PREFIX)}
+
+
+def _texts(field: str, value: Any) -> Iterator[tuple[str, str]]:
+    """Yield all text in a value, with the path to each."""
+    if isinstance(value, str):
         yield field, value
-    elif isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _importable(f"{field}.{key}", each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _importable(field, each)
+    elif isinstance(value, Mapping | list):
+        for key, each in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from _texts(f"{field}.{key}", each)
 
 
 def signed(configs: Sequence[Data]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from umdqn.analysis.accuracy import stacked, truth
 from umdqn.analysis.dynamic_programming import exact_laws
+from umdqn.analysis.reports import is_grid_world
 from umdqn.analysis.tabular import greedy_policy
 from umdqn.analysis.tabulated import ExactLaws
 from umdqn.envs import grid_world as grid
@@ -17,6 +18,7 @@ from umdqn.envs.catalogue import CATALOGUE
 from umdqn.envs.finite import FiniteMdp
 from umdqn.envs.tabular import FiniteEnvironment
 from umdqn.laws.closed import GaussianMixture
+from umdqn.runs.build import environment
 from umdqn.viewer.loaded import Loaded
 from umdqn.viewer.numbers import plain
 from umdqn.viewer.views import ALPHAS, FRACTIONS, QUANTILES, told, views
@@ -29,7 +31,7 @@ def policy_of_truth(run: Loaded) -> str | None:
     """Return whose laws the exact ones are; None if there are none for a run."""
     if run.no_environment is not None:
         return None
-    if run.config.env == grid.SPEC.name:
+    if is_grid_world(run.config):
         return "an optimal policy"
     return None if _mdp(run) is None else "the greedy policy of this checkpoint"
 
@@ -57,7 +59,10 @@ def exact(run: Loaded, step: int, seed: int, state: np.ndarray) -> dict[str, Any
 def _mdp(run: Loaded) -> FiniteMdp | None:
     """Return the tables of the environment, if it is a finite MDP that this package has."""
     listing = CATALOGUE.get(run.config.env)
-    env = listing.compiled if listing else None
+    if listing is None or listing.compiled is None:
+        return None
+    # With the arguments and wrappers of the run, which may change its laws.
+    env = environment(run.config).compiled
     return env.mdp if isinstance(env, FiniteEnvironment) else None
 
 

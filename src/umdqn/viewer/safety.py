@@ -11,45 +11,43 @@ from pathlib import Path
 from typing import Any
 
 from umdqn.errors import UmdqnError
-from umdqn.parts.objects import PREFIX
 from umdqn.runs.config import Config
 from umdqn.runs.kinds import DEFAULTS, KINDS
 from umdqn.runs.manifests import parse_manifest
+from umdqn.runs.trust import imports_of, objects_of
 from umdqn.specs import EnvSpec
 
+_ENVIRONMENT = {"env": "environment", "wrappers": "wrapper"}
 _LAWS_NEED = ("representation", "decision", "torso", "support")
 _LAWS_DO_NOT = ("optimiser", "replay", "exploration", "target")
 
 
 def foreign_environment(manifest: Mapping[str, Any]) -> str | None:
     """Return why the environment of a run cannot be played here; None if it can."""
-    env, policy = str(manifest["config"]["env"]), manifest["config"].get("policy")
-    if ":" in env or env.startswith(PREFIX):
-        return f"environment {env} is code of yours, which this page does not import"
-    if policy:
-        return f"this run follows policy {policy}, which this page does not import"
+    config = manifest["config"]
+    for path, name in _foreign(config).items():
+        field = path.partition(".")[0]
+        if field in _ENVIRONMENT:
+            what = _ENVIRONMENT[field]
+            return f"{what} {name} is code of yours, which this page does not import"
+    if config.get("policy"):
+        return f"this run follows policy {config['policy']}, which this page does not import"
     return None
-
-
-def foreign_parts(manifest: Mapping[str, Any]) -> list[str]:
-    """Return the parts without which there are no laws and that this page does not import."""
-    return [kind for kind in _LAWS_NEED if _is_foreign(kind, manifest["config"][kind])]
 
 
 def readable(path: Path, manifest: dict[str, Any]) -> tuple[Config, EnvSpec]:
     """Return a configuration with the laws of a run, made of built-in parts only."""
     config = dict(manifest["config"])
-    foreign = [f"{kind} {config[kind].get('name')}" for kind in foreign_parts(manifest)]
+    fields = {field.partition(".")[0] for field in _foreign(config)}
+    foreign = [f"{kind} {config[kind]['name']}" for kind in _LAWS_NEED if kind in fields]
     if foreign:
         raise UmdqnError(
             f"{', '.join(foreign)}: code of yours, which this page does not import; umdqn laws "
             "and umdqn watch draw the laws of this run"
         )
-    for kind in _LAWS_DO_NOT:
-        if _is_foreign(kind, config[kind]):
-            config[kind] = {"name": DEFAULTS[kind]}
+    config |= {kind: {"name": DEFAULTS[kind]} for kind in _LAWS_DO_NOT if kind in fields}
     config["policy"] = ""
-    if not _is_foreign("metric", config["metric"]):
+    if "metric" not in fields:
         return parse_manifest(path, manifest | {"config": config})
     return _with_any_metric(path, manifest | {"config": config})
 
@@ -67,12 +65,14 @@ def _with_any_metric(path: Path, manifest: dict[str, Any]) -> tuple[Config, EnvS
     raise first
 
 
-def _is_foreign(kind: str, part: Any) -> bool:
-    """Return whether the data of a part leads to code that is not built in."""
-    if not isinstance(part, Mapping) or not isinstance(part.get("name"), str):
-        raise UmdqnError(f"the manifest is corrupt: {kind} is {part!r}")
-    if part["name"] not in KINDS[kind] or "class" in part:
-        return True
-    # A part that holds an object of the user's names it in a field.
-    texts = [value for field, value in part.items() if field != "name" and isinstance(value, str)]
-    return any(":" in text or text.startswith(PREFIX) for text in texts)
+def _foreign(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a configuration names that is not built in, by field."""
+    found = imports_of(config) | objects_of(config)
+    for kind, table in KINDS.items():
+        name = config[kind].get("name") if isinstance(config[kind], Mapping) else None
+        if not isinstance(name, str):
+            raise UmdqnError(f"the manifest is corrupt: {kind} is {config[kind]!r}")
+        if name not in table:
+            # Registered under this name in the process that trained.
+            found.setdefault(kind, name)
+    return found

@@ -82,7 +82,8 @@ def _socket(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except (OSError, UnicodeError) as error:
-        raise UmdqnError(f"--host {host}: unknown: {error}") from None
+        why = getattr(error, "strerror", None) or error
+        raise UmdqnError(f"--host {host}: unknown: {why}") from None
     taken = socket.socket(family, kind, number)
     if os.name == "posix":
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -85,7 +85,7 @@ class Model:
         seen = seen.astype(self.info["observation"]["dtype"])
         return one(seen) if seen.shape == shape else np.stack([one(each) for each in seen])
 
-    def _run(self, name: str, *inputs: np.ndarray) -> list[np.ndarray]:
+    def _run(self, name: str, *inputs: np.ndarray) -> list[Any]:
         with np.errstate(all="ignore"):
             return _evaluate(self.info["graphs"][name], inputs, self._arrays)
 
@@ -113,12 +113,12 @@ def _flattened(observation: Mapping[str, Any], value: Any) -> Any:
 
 
 def _evaluate(
-    graph: Mapping[str, Any], inputs: Sequence[np.ndarray], arrays: Mapping[str, np.ndarray]
-) -> list[np.ndarray]:
+    graph: Mapping[str, Any], inputs: Sequence[Any], arrays: Mapping[str, np.ndarray]
+) -> list[Any]:
     """Apply a list of operations; values are known by number, stored arrays by name."""
-    values: dict[Any, np.ndarray] = dict(zip(graph["inputs"], inputs, strict=True))
+    values: dict[Any, Any] = dict(zip(graph["inputs"], inputs, strict=True))
 
-    def get(ref: Any) -> np.ndarray:
+    def get(ref: Any) -> Any:
         return arrays[ref] if isinstance(ref, str) else values[ref]
 
     for op, params, sources, targets, dtypes in graph["nodes"]:
@@ -135,7 +135,7 @@ def _evaluate(
     return [get(ref) for ref in graph["outputs"]]
 
 
-def _scan(params: Mapping[str, Any], given: list[np.ndarray], arrays: Any) -> list[np.ndarray]:
+def _scan(params: Mapping[str, Any], given: list[Any], arrays: Any) -> list[Any]:
     consts, carried, rounds = params["consts"], params["carry"], params["length"]
     if rounds > _MOST_ROUNDS:
         raise ValueError(f"a loop of {rounds} rounds is too long")
@@ -149,7 +149,7 @@ def _scan(params: Mapping[str, Any], given: list[np.ndarray], arrays: Any) -> li
     return [*carry, *(np.stack(column) for column in zip(*collected, strict=True))]
 
 
-def _while(params: Mapping[str, Any], given: list[np.ndarray], arrays: Any) -> list[np.ndarray]:
+def _while(params: Mapping[str, Any], given: list[Any], arrays: Any) -> list[Any]:
     tests, steps = params["test_consts"], params["step_consts"]
     test, step, carry = given[:tests], given[tests : tests + steps], given[tests + steps :]
     for _ in range(_MOST_ROUNDS):
@@ -159,7 +159,7 @@ def _while(params: Mapping[str, Any], given: list[np.ndarray], arrays: Any) -> l
     raise ValueError("a loop does not end")
 
 
-def _cond(params: Mapping[str, Any], given: list[np.ndarray], arrays: Any) -> list[np.ndarray]:
+def _cond(params: Mapping[str, Any], given: list[Any], arrays: Any) -> list[Any]:
     which = min(max(int(given[0]), 0), len(params["graphs"]) - 1)
     return _evaluate(params["graphs"][which], given[1:], arrays)
 
