@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup demo test lint types unit test-slow torture bench study ranges licences clean
+.PHONY: setup demo test lint types unit test-slow torture bench study ranges licences docs clean
 .DELETE_ON_ERROR:
 
 setup: $(VENV)/.installed
@@ -21,6 +21,10 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 
 $(VENV)/.installed-bench: $(VENV)/.installed
 	@$(PIP) --editable ".[bench]"
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	@$(PIP) --editable ".[docs]"
 	@touch $@
 
 demo: $(VENV)/.installed
@@ -70,5 +74,10 @@ licences: $(VENV)/.installed-dev
 study: $(VENV)/.installed
 	@$(BIN)/umdqn study laws --out runs/laws-study
 
+# The site: docs/_build/html/index.html. It needs no network, and warnings are errors.
+docs: $(VENV)/.installed-docs
+	@$(BIN)/python -m sphinx -W --keep-going -q -d docs/_build/cache docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 clean:
-	rm -rf $(VENV) .ranges .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) docs/_build .ranges .pytest_cache .mypy_cache .ruff_cache

@@ -15,7 +15,7 @@ from umdqn.optimisers.optimiser import Optimiser
 from umdqn.replay.transition import Batch, Transition
 from umdqn.representations import REPRESENTATIONS
 from umdqn.specs import Domain, EnvSpec, Observation
-from umdqn.supports.fixed import Fixed
+from umdqn.supports.fixed import FixedSupport
 from umdqn.supports.support_rule import SupportRule
 from umdqn.targets.periodic import Periodic
 
@@ -52,7 +52,7 @@ def made(
     representation, metric, widths, optimiser, double=False, support: SupportRule | None = None
 ) -> Agent:
     """An agent of the chain; its laws are resolved on the domain unless told."""
-    support = Fixed() if support is None else support
+    support = FixedSupport() if support is None else support
     return Agent(
         spec=CHAIN,
         domain=DOMAIN if support.needs_domain else None,

@@ -29,7 +29,7 @@ from umdqn.replay.rings import Random, Rings
 from umdqn.replay.transition import Batch
 from umdqn.representations.representation import Head, Representation
 from umdqn.specs import Domain, Key, Observation
-from umdqn.supports.support_rule import Placer, SupportRule, Target, Unit
+from umdqn.supports.support_rule import Placer, SupportRule, TargetMoments, Unit
 from umdqn.targets.target import TargetUpdate
 
 
@@ -207,7 +207,7 @@ class Around(SupportRule):
     def build(self, features: int, actions: int, key: Key) -> Placer:
         return AroundPlacer(actions)
 
-    def follow(self, unit: Unit, targets: Target) -> Unit:
+    def follow(self, unit: Unit, targets: TargetMoments) -> Unit:
         return unit
 
 

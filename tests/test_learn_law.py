@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 import umdqn
+from example_parts import RoundRobin
 from umdqn.cli.main import main
 from umdqn.errors import UmdqnError
 from umdqn.runs.build import build_agent
 from umdqn.runs.files import read_sealed, write_sealed
 from umdqn.runs.manifests import read_manifest
+from umdqn.runs.policy_law import configure_law
 
 # Action 0 walks on for 1, action 1 ends for a gamble of mean 0.5. Greedy: walk; the policy: gamble
 # in the last state. Returns are sums of at most three rewards.
@@ -197,3 +199,10 @@ def test_models_of_stable_baselines3(tmp_path):
     result = umdqn.learn_law(model, "CartPole-v1", steps=400, out=tmp_path / "sb3", **SHORT)
     seen = np.array([0.0, 0.1, 0.02, -0.1], np.float32)
     assert result.run.predict(seen)[0] == model.predict(seen, deterministic=True)[0]
+
+
+@pytest.mark.parametrize("rule", [RoundRobin(period=3), "example_parts:RoundRobin"])
+def test_another_exploration_rule_takes_the_place_of_explore(rule):
+    config = configure_law(TABLE, MDP, overrides={"exploration": rule})
+    assert isinstance(config.exploration, RoundRobin)
+    assert configure_law(TABLE, MDP, explore=0.3).exploration.end == 0.3

@@ -22,9 +22,9 @@ from umdqn.representations import REPRESENTATIONS
 from umdqn.runs.configure import configure
 from umdqn.specs import Domain
 from umdqn.supports import SUPPORTS
-from umdqn.supports.fixed import Fixed
-from umdqn.supports.learned import Learned
-from umdqn.supports.support_rule import Target, Unit
+from umdqn.supports.fixed import FixedSupport
+from umdqn.supports.learned import LearnedSupport
+from umdqn.supports.support_rule import TargetMoments, Unit
 
 MEANS, STDS = np.array([-3.0, 0.0, 1e4]), np.array([0.02, 5.0, 100.0])
 SMALL = {
@@ -137,16 +137,16 @@ def test_proposals_do_not_depend_on_where_a_law_lies():
         np.testing.assert_allclose(gradient(learned_support()[index]), expected, rtol=1e-5)
 
 
-def batches(seed: int, count: int, size: float) -> Target:
+def batches(seed: int, count: int, size: float) -> TargetMoments:
     """Targets of `count` batches of 8, a quarter of them terminal."""
     random = np.random.default_rng(seed)
     mean = size * (1 + random.normal(size=(count, 8)))
     error = size * random.normal(size=(count, 8))
     discount = np.where(random.uniform(size=(count, 8)) < 0.25, 0.0, 0.9)
-    return Target(*(jnp.asarray(x, jnp.float32) for x in (mean, 0 * mean, error, discount)))
+    return TargetMoments(*(jnp.asarray(x, jnp.float32) for x in (mean, 0 * mean, error, discount)))
 
 
-def followed(rule: Learned, targets: Target) -> Unit:
+def followed(rule: LearnedSupport, targets: TargetMoments) -> Unit:
     def step(unit, one):
         return rule.follow(unit, one), None
 
@@ -156,7 +156,7 @@ def followed(rule: Learned, targets: Target) -> Unit:
 @pytest.mark.parametrize("count", [1, 7, 40])
 def test_units_are_averages_of_what_was_seen(count):
     """All alike as long as few were seen, exponential ones after that."""
-    rule = Learned(rate=0.1)
+    rule = LearnedSupport(rate=0.1)
     targets = batches(0, count, 3.0)
     unit = followed(rule, targets)
     mean, _, error, discount = (np.asarray(x, float) for x in targets)
@@ -177,8 +177,8 @@ def test_units_are_averages_of_what_was_seen(count):
 
 
 def test_units_stay_until_a_reward_is_seen():
-    rule = Learned()
-    nothing = Target(*4 * (jnp.zeros((5, 8)),))
+    rule = LearnedSupport()
+    nothing = TargetMoments(*4 * (jnp.zeros((5, 8)),))
     unit = followed(rule, nothing._replace(discount=jnp.full((5, 8), 0.99)))
     assert [float(x) for x in (unit.centre, unit.scale, unit.deviation)] == [0.0, 1.0, 1.0]
     seen = rule.follow(unit, jax.tree.map(lambda each: each[0], batches(0, 1, 100.0)))
@@ -191,7 +191,7 @@ def test_units_of_any_rewards_are_finite(size, equal):
     targets = batches(0, 20, size)
     if equal:
         targets = targets._replace(mean=jnp.full((20, 8), size), error=jnp.zeros((20, 8)))
-    unit = followed(Learned(), targets)
+    unit = followed(LearnedSupport(), targets)
     assert all(np.isfinite(x) for x in unit)
     assert float(unit.scale) > 0
     assert float(unit.deviation) > 0
@@ -213,7 +213,7 @@ def changed_units(name: str) -> tuple[Unit, Unit]:
 
 def test_means_learned_before_any_reward_was_seen_are_forgotten():
     """They are in no unit: kept, 0.001 would be a thousand times a return of a millionth."""
-    placer = Learned().build(4, 3, jax.random.key(0))
+    placer = LearnedSupport().build(4, 3, jax.random.key(0))
     placer = eqx.tree_at(
         lambda each: each.location,
         placer,
@@ -230,7 +230,7 @@ def test_means_learned_before_any_reward_was_seen_are_forgotten():
 @pytest.mark.parametrize("change", UNITS)
 def test_means_stay_when_units_change(name, change):
     before, after = changed_units(change)
-    placer = Learned().build(4, 3, jax.random.key(0))
+    placer = LearnedSupport().build(4, 3, jax.random.key(0))
     weight, bias = jax.random.normal(jax.random.key(1), (4, 3)), jnp.arange(3.0)
     placer = eqx.tree_at(
         lambda placer: placer.location, placer, placer.location.changed(weight, bias)
@@ -252,7 +252,7 @@ def test_means_stay_when_units_change(name, change):
 
 
 def test_the_fixed_support_is_the_domain():
-    rule, domain = Fixed(), Domain(-3.0, 5.0)
+    rule, domain = FixedSupport(), Domain(-3.0, 5.0)
     unit = rule.unit(domain, bounded=True)
     support = rule.build(4, 2, jax.random.key(0))(jnp.zeros(4), unit)
     np.testing.assert_allclose(support.low, [-3.0, -3.0])
@@ -265,8 +265,8 @@ def test_the_fixed_support_is_the_domain():
 
 @pytest.mark.parametrize("std", [0.01, 1.5, 40.0])
 def test_the_gradient_in_the_standard_deviation_by_hand(std):
-    rule, unit = Learned(), Unit.of(0.0, 3.0)._replace(deviation=jnp.float32(2.0))
-    target = Target(*(jnp.float32(x) for x in (4.0, 0.25, 1.5, 0.9)))
+    rule, unit = LearnedSupport(), Unit.of(0.0, 3.0)._replace(deviation=jnp.float32(2.0))
+    target = TargetMoments(*(jnp.float32(x) for x in (4.0, 0.25, 1.5, 0.9)))
 
     def loss(mean, log_std):
         moments = Moments(mean, jnp.exp(log_std))
@@ -283,9 +283,9 @@ def test_the_gradient_in_the_standard_deviation_by_hand(std):
 
 def test_a_domain_fixes_the_support():
     assert configure().domain is None
-    assert isinstance(configure().support, Learned)
+    assert isinstance(configure().support, LearnedSupport)
     config = configure(overrides={"domain": (-3, 3)})
-    assert isinstance(config.support, Fixed)
+    assert isinstance(config.support, FixedSupport)
     assert config.domain == Domain(-3.0, 3.0)
     assert configure(overrides={"support": "fixed"}).domain == Domain(-2.0, 2.0)
 
@@ -295,14 +295,14 @@ def test_a_learned_support_takes_no_domain():
         configure(overrides={"support": "learned", "domain": (-3, 3)})
     assert "\n" not in str(e.value)
     with pytest.raises(InvalidField, match=r"domain.*support 'fixed' needs one") as e:
-        dataclasses.replace(configure(), support=Fixed())
+        dataclasses.replace(configure(), support=FixedSupport())
     assert "\n" not in str(e.value)
 
 
 @pytest.mark.parametrize("agent", ["umdqn-kl", "dqn"])
 def test_the_paper_has_the_domain_of_the_environment(agent):
     config = configure("CartPole-v1", agent, "paper")
-    assert isinstance(config.support, Fixed)
+    assert isinstance(config.support, FixedSupport)
     assert config.domain is not None
     learned = configure("CartPole-v1", agent, "paper", {"support": "learned"})
     assert learned.domain is None
@@ -322,7 +322,7 @@ def test_names_of_supports():
 
 def test_pictures_of_an_episode_show_where_laws_are(small_run):
     """The range of all scenes is chosen from the laws: it holds them, and is not far wider."""
-    assert isinstance(small_run.config.support, Learned)
+    assert isinstance(small_run.config.support, LearnedSupport)
     states = ((2, 6), (3, 4), (0, 0))
     scenes = [Scene(i, None, np.asarray(s, np.float32)) for i, s in enumerate(states)]
     laws = _laws(small_run.agent, small_run.learned[0], scenes)
@@ -370,7 +370,7 @@ def test_learning_stays_finite(name):
     kind = ALGORITHMS[name].representation
     representation = dataclasses.replace(representation, **SMALL[kind])
     metric = dataclasses.replace(metric, points=8)
-    agent = made(representation, metric, (8,), optax.adam(1e-3), support=Learned())
+    agent = made(representation, metric, (8,), optax.adam(1e-3), support=LearnedSupport())
 
     @jax.jit
     def learn(state, batch, key):

@@ -29,7 +29,7 @@ from umdqn.optimisers.optimiser import Optimiser
 from umdqn.replay.transition import Batch, Transition
 from umdqn.representations.representation import Representation
 from umdqn.specs import Domain, EnvSpec, Key
-from umdqn.supports.support_rule import Placer, SupportRule, Target, Unit
+from umdqn.supports.support_rule import Placer, SupportRule, TargetMoments, Unit
 from umdqn.targets.target import TargetUpdate
 
 
@@ -188,12 +188,14 @@ class Agent:
 
     def losses(
         self, params: PyTree, state: AgentState, batch: Transition, key: Key
-    ) -> tuple[Float[Array, "batch"], tuple[Target, Float[Array, "batch"]]]:
+    ) -> tuple[Float[Array, "batch"], tuple[TargetMoments, Float[Array, "batch"]]]:
         """Return the loss of each transition, its target's moments, and the mass at edges."""
         network, target_network = self.network(params), self.network(state.target_params)
         compare = self._comparison
 
-        def one(transition: Transition, points: PyTree) -> tuple[Array, tuple[Target, Array]]:
+        def one(
+            transition: Transition, points: PyTree
+        ) -> tuple[Array, tuple[TargetMoments, Array]]:
             following = self._next_law(network, target_network, transition, state.unit)
             return self._loss(network, state.unit, transition, following, points)
 
@@ -209,7 +211,7 @@ class Agent:
         transition: Transition,
         following: TrainedLaw,
         points: PyTree,
-    ) -> tuple[Float[Array, ""], tuple[Target, Float[Array, ""]]]:
+    ) -> tuple[Float[Array, ""], tuple[TargetMoments, Float[Array, ""]]]:
         """The loss of one transition, given the law of what follows it."""
         action, shaped, compare = transition.action, self.representation.shaped, self._comparison
         features = network.features(transition.observation)
@@ -221,7 +223,7 @@ class Agent:
         loss = compare(target, prediction, points, resolved)
         loss = loss + network.head.own_loss(features, action, prediction, support)
         mean = transition.reward + transition.discount * following.confined().mean
-        placing = Target(
+        placing = TargetMoments(
             mean,
             transition.discount**2 * following.variance if support.open else mean,
             jax.lax.stop_gradient(mean - prediction.mean),

@@ -19,6 +19,7 @@ from umdqn.runs.build import environment
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.config import Config
 from umdqn.runs.configure import configure
+from umdqn.runs.fields import flattened
 from umdqn.runs.following import check_explore, policy_name, trust_policy
 from umdqn.runs.run import Run, load
 from umdqn.runs.start import train_config
@@ -112,17 +113,17 @@ def configure_law(
     """Return the configuration that learns the law of a policy.
 
     Actions are the policy's, and random ones with probability `explore`, from the first step to the
-    last.
+    last. An exploration rule among the overrides takes the place of `explore`.
     """
+    fields = {"evaluation.epsilon": 0.0, "policy": policy_name(policy)}
     number = check_explore(explore)
-    fields = {
-        "exploration": "epsilon-greedy",
-        "exploration.start": number,
-        "exploration.end": number,
-        "exploration.repeat": 1,
-        "evaluation.epsilon": 0.0,
-        "policy": policy_name(policy),
-    }
+    if not any(path == "exploration" for path in flattened(overrides or {})):
+        fields |= {
+            "exploration": "epsilon-greedy",
+            "exploration.start": number,
+            "exploration.end": number,
+            "exploration.repeat": 1,
+        }
     return configure(named(env), agent, preset, fields | (overrides or {}))
 
 

@@ -6,7 +6,7 @@ SUPPORTS = Table(
     "support",
     "umdqn.supports.support_rule:SupportRule",
     {
-        "learned": "umdqn.supports.learned:Learned",
-        "fixed": "umdqn.supports.fixed:Fixed",
+        "learned": "umdqn.supports.learned:LearnedSupport",
+        "fixed": "umdqn.supports.fixed:FixedSupport",
     },
 )

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from umdqn.laws.support import Support
 from umdqn.specs import Domain, Key
-from umdqn.supports.support_rule import Placer, SupportRule, Target, Unit
+from umdqn.supports.support_rule import Placer, SupportRule, TargetMoments, Unit
 
 
 class _FixedPlacer(Placer):
@@ -24,7 +24,7 @@ class _FixedPlacer(Placer):
 
 
 @dataclasses.dataclass(frozen=True)
-class Fixed(SupportRule):
+class FixedSupport(SupportRule):
     """The interval `domain` for all states and actions, as in the paper; units of the return."""
 
     needs_domain: ClassVar[bool] = True
@@ -38,5 +38,5 @@ class Fixed(SupportRule):
     def build(self, features: int, actions: int, key: Key) -> Placer:
         return _FixedPlacer(actions)
 
-    def follow(self, unit: Unit, targets: Target) -> Unit:
+    def follow(self, unit: Unit, targets: TargetMoments) -> Unit:
         return unit

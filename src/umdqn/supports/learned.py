@@ -14,7 +14,7 @@ from umdqn.laws.support import Moments, Support
 from umdqn.networks.dense import Linear
 from umdqn.parts.ranges import Positive, Share
 from umdqn.specs import Domain, Key
-from umdqn.supports.support_rule import Placer, SupportRule, Target, Unit
+from umdqn.supports.support_rule import Placer, SupportRule, TargetMoments, Unit
 
 # The units are at least these shares of the mean return: targets may all be equal.
 _LEAST_SCALE = 0.01
@@ -52,7 +52,7 @@ class _LearnedPlacer(Placer):
 
 
 @dataclasses.dataclass(frozen=True)
-class Learned(SupportRule):
+class LearnedSupport(SupportRule):
     """Mean and standard deviation of each law, learned apart from its shape: needs no domain."""
 
     reach: Positive = 6.0
@@ -76,7 +76,7 @@ class Learned(SupportRule):
         layer = layer.changed(0 * layer.weight, layer.bias)
         return _LearnedPlacer(layer, layer, self.reach, self.least)
 
-    def loss(self, support: Support, target: Target, unit: Unit) -> Float[Array, ""]:
+    def loss(self, support: Support, target: TargetMoments, unit: Unit) -> Float[Array, ""]:
         assert support.moments is not None
         mean, std = support.moments
         location = self.mean_weight * (target.mean - mean) ** 2 / (2 * unit.deviation**2)
@@ -87,7 +87,7 @@ class Learned(SupportRule):
         weight = (now**2 - square) / (now**2 + (self.floor * unit.deviation) ** 2)
         return location + jnp.log(std / now) * weight
 
-    def follow(self, unit: Unit, targets: Target) -> Unit:
+    def follow(self, unit: Unit, targets: TargetMoments) -> Unit:
         # Plain averages at first, then exponential ones.
         share = jnp.maximum(1 / (unit.seen + 1), self.rate)
         gap = jnp.mean(targets.mean) - unit.mean

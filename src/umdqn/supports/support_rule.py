@@ -45,7 +45,7 @@ class Unit(NamedTuple):
         return cls(*(jnp.float32(number) for number in numbers))
 
 
-class Target(NamedTuple):
+class TargetMoments(NamedTuple):
     """What placing laws needs of the targets of a batch, or of one transition."""
 
     mean: Float[Array, "*batch"]
@@ -83,10 +83,10 @@ class SupportRule(Part, abc.ABC):
     def build(self, features: int, actions: int, key: Key) -> Placer:
         """Return a freshly initialised placer."""
 
-    def loss(self, support: Support, target: Target, unit: Unit) -> Float[Array, ""]:
+    def loss(self, support: Support, target: TargetMoments, unit: Unit) -> Float[Array, ""]:
         """Return what the placer minimises, for one transition."""
         return jnp.float32(0)
 
     @abc.abstractmethod
-    def follow(self, unit: Unit, targets: Target) -> Unit:
+    def follow(self, unit: Unit, targets: TargetMoments) -> Unit:
         """Return the unit after an update, from the targets of its batch."""
