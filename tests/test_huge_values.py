@@ -86,7 +86,7 @@ def test_environments_with_too_many_actions_or_states():
     env = Wide()
     env.observation_space = spaces.Discrete(2**40)
     with pytest.raises(
-        UmdqnError, match="^environment 'wide': observation_space has 1,099,511,627,776"
+        UmdqnError, match=r"^environment .wide.: observation_space has 1,099,511,627,776"
     ):
         spec_of(env, "wide")
 

@@ -5,6 +5,7 @@ import os
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,10 +18,15 @@ from scipy.stats import norm
 from umdqn.analysis.accuracy import truth
 from umdqn.envs.grid_world import STATES
 from umdqn.laws.law import Law
+from umdqn.runs.build import environment
+from umdqn.runs.configure import configure
+from umdqn.runs.fields import to_dict
 from umdqn.runs.files import read_sealed, write_sealed
 from umdqn.runs.run import Run, load
 from umdqn.viewer.curves import Window, curve
+from umdqn.viewer.exact import _mdp, policy_of_truth
 from umdqn.viewer.index import Index
+from umdqn.viewer.loaded import Loaded
 from umdqn.viewer.records import GrowingRecords, Table
 from umdqn.viewer.roots import Roots
 from viewing import Served, contents, served
@@ -161,6 +167,19 @@ def test_exact_laws_of_the_grid_world_are_those_of_the_analysis(page: Served, sm
         assert told["mean"] == pytest.approx(float(law.mean), abs=1e-5)
         mixture = norm.cdf(told["z"], law.means[:, None], law.stds[:, None])
         np.testing.assert_allclose(told["cdf"], law.weights @ mixture, atol=1e-4)
+
+
+def test_exact_laws_are_those_of_the_environment_as_the_run_made_it(tmp_path: Path):
+    def run(env: str, **fields: Any) -> Loaded:
+        config = configure(env, "dqn", overrides=fields)
+        data = {"config": to_dict(config), "environment": to_dict(environment(config).spec)}
+        return Loaded(Roots([tmp_path]), tmp_path, data)
+
+    still = _mdp(run("FrozenLake-v1", env_kwargs={"is_slippery": False}))
+    assert still is not None
+    assert still.probability.max(axis=-1).min() == 1
+    assert policy_of_truth(run("grid-world")) == "an optimal policy"
+    assert policy_of_truth(run("grid-world", wrappers=["clip-reward:min_reward=0"])) is None
 
 
 def test_the_map_has_the_greedy_action_of_every_cell(page: Served, small_run: Run):

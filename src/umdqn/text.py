@@ -27,7 +27,7 @@ _OPENERS = re.compile(r"^(\d*)([#+=.)-])")
 
 def is_plain(text: str) -> bool:
     """Return whether text is one line that shows as it is: no control or format characters."""
-    return all(_shows(character) for character in text)
+    return text.isprintable() or all(_shows(character) for character in text)
 
 
 def _shows(character: str) -> bool:

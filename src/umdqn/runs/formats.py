@@ -1,25 +1,51 @@
-"""The format of manifests, as data: what every reader checks first. Imports no JAX."""
+"""The format of manifests, and the check of JSON data against a schema. Imports no JAX."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar, cast
+
+import msgspec
+from msgspec import Meta
 
 from umdqn import __version__
 from umdqn.errors import UmdqnError
 from umdqn.runs.files import read_json, unsealed
+from umdqn.text import is_plain, shortened, visible
 
 FORMAT = "umdqn-run"
 FORMAT_VERSION = 3
 _OLD_FORMATS = (1, 2)
 
+T = TypeVar("T")
+
+Count = Annotated[int, Meta(ge=0, le=2**62)]
+Checksum = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
+class Manifest(TypedDict):
+    """`manifest.json` of a run; configuration and environment are checked field by field."""
+
+    format: str
+    format_version: int
+    status: Literal["running", "interrupted", "stopped", "finished", "failed"]
+    step: Count
+    seconds: Annotated[float, Meta(ge=0)]
+    versions: dict[str, str]
+    config: dict[str, Any]
+    environment: dict[str, Any]
+    metrics: NotRequired[tuple[Count, Checksum] | None]
+    peak_memory: NotRequired[Count | None]
+    reason: NotRequired[str]
+
 
 def manifest_data(path: Path) -> dict[str, Any]:
-    """Return the manifest of a run directory as it was written: known format, right checksum."""
-    return unsealed(path / "manifest.json", check_format(path))
+    """Return the manifest of a run; raise unless format, checksum and schema are as expected."""
+    file = path / "manifest.json"
+    return cast(dict[str, Any], checked(unsealed(file, _of_known_format(path)), Manifest, file))
 
 
-def check_format(path: Path) -> dict[str, Any]:
+def _of_known_format(path: Path) -> dict[str, Any]:
     """Return what the manifest of a run directory holds; raise unless this version can read it."""
     file = path / "manifest.json"
     if not path.is_dir():
@@ -40,19 +66,29 @@ def check_format(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def check_manifest(manifest: dict[str, Any]) -> None:
-    """Raise if a manifest lacks a field that others rely on."""
-    needed: dict[str, type | tuple[type, ...]] = {
-        "status": str,
-        "step": int,
-        "seconds": (int, float),
-        "versions": dict,
-        "config": dict,
-        "environment": dict,
-    }
-    for name, kind in needed.items():
-        if not isinstance(manifest.get(name), kind):
-            raise UmdqnError(f"{name} is {manifest.get(name)!r}")
-    mark = manifest.get("metrics")
-    if mark is not None and list(map(type, mark)) != [int, str]:
-        raise UmdqnError(f"metrics is {mark!r}")
+def checked(data: Any, schema: type[T], path: Path) -> T:
+    """Return JSON data that follows a schema; raise and name the file and the place if not."""
+    try:
+        msgspec.convert(data, schema)
+    except (msgspec.ValidationError, RecursionError) as error:
+        why = str(error).replace(" - at `$.", " at `").replace(" - at `$`", "")
+        raise UmdqnError(f"{path} is corrupt: {why[:1].lower()}{why[1:]}") from error
+    odd = _odd_text(data)
+    if odd is not None:
+        where = visible(shortened(repr(odd), 60))
+        raise UmdqnError(f"{path} is corrupt: control characters in {where}")
+    return cast(T, data)
+
+
+def _odd_text(data: Any) -> str | None:
+    """Return a text in JSON data that does not show as it is; None if there is none."""
+    left = [data]
+    while left:
+        value = left.pop()
+        if isinstance(value, str) and not is_plain(value):
+            return value
+        if isinstance(value, dict):
+            left += [*value, *value.values()]
+        elif isinstance(value, list):
+            left += value
+    return None

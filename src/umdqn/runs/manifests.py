@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from umdqn import __version__
 from umdqn.errors import UmdqnError, one_line
 from umdqn.parts.imports import remember_places
 from umdqn.runs.config import Config
 from umdqn.runs.fields import MissingPart, from_dict
-from umdqn.runs.formats import check_format
-from umdqn.runs.schemas import Manifest, read_checked
+from umdqn.runs.formats import manifest_data
 from umdqn.runs.trust import Untrusted, check_trust
 from umdqn.specs import EnvSpec
 
@@ -24,8 +23,7 @@ def read_manifest(path: Path) -> tuple[Config, EnvSpec, dict[str, Any]]:
 
     Raises `Untrusted` if the run comes from elsewhere and names code that would be imported.
     """
-    check_format(path)
-    manifest = cast(dict[str, Any], read_checked(path / "manifest.json", Manifest))
+    manifest = manifest_data(path)
     try:
         check_trust(path, [manifest["config"]], manifest)
         remember_places(manifest.get("imports"))

@@ -9,7 +9,7 @@ a schema does not know are kept.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar, cast
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import msgspec
 from msgspec import Meta
@@ -18,12 +18,8 @@ from umdqn.calibration.trust import Trust
 from umdqn.errors import UmdqnError
 from umdqn.loops.progress import Progress
 from umdqn.runs.files import read_json, read_sealed
-from umdqn.text import is_plain, shortened, visible
+from umdqn.runs.formats import Checksum, Count, T, checked
 
-T = TypeVar("T")
-
-Count = Annotated[int, Meta(ge=0, le=2**62)]
-Checksum = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Seed = Annotated[str, Meta(pattern="^(0|[1-9][0-9]{0,9})$")]
 """A seed as a key."""
 _DATA = Annotated[str, Meta(pattern=r"^(checkpoints|replay)/[0-9][0-9a-z.-]*\.safetensors$")]
@@ -68,22 +64,6 @@ class Index(TypedDict):
     replay: dict[Seed, list[Piece]]
     entered: NotRequired[dict[Seed, list[Annotated[int, Meta(ge=0, le=2**31 - 1)]]]]
     trainer: NotRequired[Trainer]
-
-
-class Manifest(TypedDict):
-    """`manifest.json` of a run; configuration and environment are checked field by field."""
-
-    format: str
-    format_version: int
-    status: Literal["running", "interrupted", "stopped", "finished", "failed"]
-    step: Count
-    seconds: Annotated[float, Meta(ge=0)]
-    versions: dict[str, str]
-    config: dict[str, Any]
-    environment: dict[str, Any]
-    metrics: NotRequired[tuple[Count, Checksum] | None]
-    peak_memory: NotRequired[Count | None]
-    reason: NotRequired[str]
 
 
 class Calibration(TypedDict):
@@ -153,34 +133,6 @@ def read_calibration(path: Path) -> tuple[dict[str, int], Trust]:
     """Read a saved calibration: the steps of its checkpoint by seed, and what it found."""
     found: Any = read_checked(path, Calibration)
     return found["steps"], msgspec.convert(found["trust"], Trust)
-
-
-def checked(data: Any, schema: type[T], path: Path) -> T:
-    """Return JSON data that follows a schema; raise and name the file and the place if not."""
-    try:
-        msgspec.convert(data, schema)
-    except (msgspec.ValidationError, RecursionError) as error:
-        why = str(error).replace(" - at `$.", " at `").replace(" - at `$`", "")
-        raise UmdqnError(f"{path} is corrupt: {why[:1].lower()}{why[1:]}") from error
-    odd = _odd_text(data)
-    if odd is not None:
-        where = visible(shortened(repr(odd), 60))
-        raise UmdqnError(f"{path} is corrupt: control characters in {where}")
-    return cast(T, data)
-
-
-def _odd_text(data: Any) -> str | None:
-    """Return a text in JSON data that does not show as it is; None if there is none."""
-    left = [data]
-    while left:
-        value = left.pop()
-        if isinstance(value, str) and not is_plain(value):
-            return value
-        if isinstance(value, dict):
-            left += [*value, *value.values()]
-        elif isinstance(value, list):
-            left += value
-    return None
 
 
 def check_resumable(index: Any, seeds: list[int], path: Path) -> dict[str, Any]:

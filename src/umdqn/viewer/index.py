@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from umdqn.agents.algorithms import ALGORITHMS
 from umdqn.errors import UmdqnError
-from umdqn.runs.formats import check_manifest, manifest_data
+from umdqn.runs.formats import manifest_data
 from umdqn.viewer.records import last_score
 from umdqn.viewer.roots import NotFound, Roots
 
@@ -91,7 +91,6 @@ class Index:
     def _summary(self, path: Path, stamps: tuple[Stamp, Stamp]) -> dict[str, Any]:
         self._roots.file(path, "manifest.json")
         manifest = manifest_data(path)
-        check_manifest(manifest)
         found = _described(manifest)
         try:
             newest = last_score(self._roots.file(path, "metrics.jsonl"))

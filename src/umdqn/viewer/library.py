@@ -8,7 +8,7 @@ from typing import Any
 
 from umdqn.errors import InvalidField, UmdqnError
 from umdqn.runs.files import read_sealed
-from umdqn.runs.formats import check_manifest, manifest_data
+from umdqn.runs.formats import manifest_data
 from umdqn.viewer.asked import Asked
 from umdqn.viewer.curves import Window, curve
 from umdqn.viewer.index import Index, checkpoint_steps
@@ -40,7 +40,6 @@ class Library:
         name = asked.text("run")
         path = self._roots.run(name)
         manifest = manifest_data(path)
-        check_manifest(manifest)
         return {
             "run": self._index.run(name),
             "path": str(path),
