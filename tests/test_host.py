@@ -5,6 +5,7 @@ from itertools import islice
 import gymnasium
 import jax
 import numpy as np
+import optax
 import pytest
 from gymnasium import spaces
 
@@ -248,7 +249,7 @@ def test_objects_do_not_take_each_others_place():
 
 
 def test_spoilt_parameters_are_noticed_at_the_end_of_a_chunk():
-    fields = SMALL | {"domain": (-1, 60), "optimiser.learning_rate": 1e37}
+    fields = SMALL | {"domain": (-1, 60), "optimiser": optax.scale(float("inf"))}
     training = build_training(configure(named(Counting), overrides=fields))
     progress = training.advance(101)[0]
     training.close()

@@ -75,7 +75,8 @@ def _of_table(path: Path) -> list[Record]:
     # The user names it, and may name a link.
     data = read_bytes(path.resolve())
     try:
-        head, *lines = csv.reader(io.StringIO(data.decode(), newline=""), strict=True)
+        rows = list(csv.reader(io.StringIO(data.decode(), newline=""), strict=True))
+        head, *lines = rows or [[]]
         names = list(map(of_cell, head))
         records = [
             {name: _read(name, text) for name, text in zip(names, line, strict=True) if text != ""}
