@@ -249,7 +249,8 @@ def test_objects_do_not_take_each_others_place():
 
 
 def test_spoilt_parameters_are_noticed_at_the_end_of_a_chunk():
-    fields = SMALL | {"domain": (-1, 60), "optimiser": optax.scale(float("inf"))}
+    small = {name: value for name, value in SMALL.items() if not name.startswith("optimiser")}
+    fields = small | {"domain": (-1, 60), "optimiser": optax.scale(float("inf"))}
     training = build_training(configure(named(Counting), overrides=fields))
     progress = training.advance(101)[0]
     training.close()
