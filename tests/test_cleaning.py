@@ -1,12 +1,13 @@
 """What is dropped on the way is ours, and needed by nobody."""
 
 import errno
+import os
 import shutil
-from pathlib import Path
 
 import pytest
 
 from umdqn.errors import UmdqnError
+from umdqn.runs import files
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.configure import configure
 from umdqn.runs.run import load
@@ -24,14 +25,14 @@ def finished(tmp_path_factory):
     return short.path, digest(train_config(longer, path / "longer"))
 
 
-READ = Path.read_text
+OPEN = files.open_regular
 
 
-def unreadable(path, **how):
+def unreadable(path, flags=os.O_RDONLY):
     """What a file system says of indices that is out of order for a moment."""
-    if path.parent.name == "checkpoints":
+    if path.parent.name == "checkpoints" and flags == os.O_RDONLY:
         raise OSError(errno.EIO, "Input/output error", str(path))
-    return READ(path, **how)
+    return OPEN(path, flags)
 
 
 class Kill(Exception):
@@ -46,7 +47,7 @@ class FailingDisk(Callback):
 
     def on_chunk(self, report):
         if report.step == self._at:
-            self._patch.setattr(Path, "read_text", unreadable)
+            self._patch.setattr(files, "open_regular", unreadable)
 
     def on_checkpoint(self, step, path):
         if step == self._at:

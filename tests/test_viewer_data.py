@@ -76,6 +76,14 @@ def test_curves_are_means_and_ranges_over_seeds(page: Served, small_run: Run, fi
     assert series["steps"] == ([1_000, 2_000, 3_000] if field == "return_mean" else [2_000, 3_000])
 
 
+def test_a_run_without_evaluations_has_an_empty_curve(small_run: Run, tmp_path: Path):
+    copied(small_run, tmp_path / "run", status="running", step=0)
+    (tmp_path / "run" / "metrics.jsonl").write_bytes(b"")
+    with served([tmp_path]) as found:
+        (series,) = found.ask("curves", run="run")["series"]
+    assert (series["steps"], series["mean"], series["evaluations"]) == ([], [], 0)
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 400), st.integers(1, 3), st.integers(2, 60), st.integers(0, 2**32 - 1))
 def test_fewer_points_lose_no_spike(count: int, seeds: int, points: int, seed: int):

@@ -59,6 +59,9 @@ def _inside(steps: np.ndarray, window: Window) -> np.ndarray:
 
 def _joined(tables: Sequence[Table]) -> tuple[np.ndarray, np.ndarray]:
     """Return the steps of all tables, and the values of all their seeds."""
+    if not tables:
+        # One seed without a number, so that there is something to take means of.
+        return np.zeros(0), np.zeros((0, 1))
     if len(tables) == 1:
         return tables[0].steps, tables[0].values
     steps = np.unique(np.concatenate([table.steps for table in tables]))
