@@ -167,7 +167,7 @@ class Agent:
     def act(
         self, learned: Learned, observation: Shaped[Array, "..."], moment: Moment, key: Key
     ) -> Int[Array, ""]:
-        """Return the exploring action; `moment` counts from the end of the warm-up."""
+        """Return the exploring action."""
         if self.policy is not None:
             return self.follow(self.policy.act(observation), moment, key)
         return self.exploration.act(

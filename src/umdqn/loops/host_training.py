@@ -158,7 +158,7 @@ class HostSeed:
         step = self.env.step(self._actions)
         discounts = bootstrap_discount(step, loop.discount, loop.truncation_terminates)
         rewards, last = _clipped(loop, step), step.terminated | step.truncated
-        # Where a time limit cut the episode, too: its return goes on.
+        # Also after truncation: the target needs the policy's action in the final observation.
         followed = self._follow(step.observation, ~step.terminated)
         for copy in range(loop.copies):
             transition = host_transition(

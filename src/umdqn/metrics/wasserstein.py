@@ -65,5 +65,6 @@ class _Regression(Comparison):
             for x in (quantiles, targets.positions)
         )
         loss = regress(quantiles, fractions, positions, targets.weights, self.metric.kappa)
-        # Beside the loss of the moments, the number of quantiles must not count.
+        # Average, so that the number of quantiles does not change the weight against the loss of
+        # the moments.
         return loss / quantiles.shape[0] if support.open else loss

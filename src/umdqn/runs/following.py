@@ -70,7 +70,7 @@ def check_chain(run: RunName) -> None:
         path = following.path.resolve()
         if path in seen:
             chain = ", ".join(map(str, seen))
-            raise UmdqnError(f"policy {str(run)!r} never acts: each of {chain} follows the next")
+            raise UmdqnError(f"policies follow each other in a circle: {chain}")
         seen.append(path)
         config, *_ = read_manifest(path)
         following = RunName.read(config.policy)

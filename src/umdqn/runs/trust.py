@@ -99,7 +99,7 @@ def check_trust(path: Path, configs: Sequence[Data], said: Data) -> None:
         for name, field in wanted.items()
     )
     raise Untrusted(
-        f"{path} was not made by you on this machine, and to read it is to run code: {code}; "
+        f"{path} was not made by you on this machine, and reading it would import code: {code}; "
         "--trust allows it (in Python: trust=True)"
     )
 
