@@ -36,6 +36,11 @@ class Stepped(NamedTuple):
     following: np.ndarray
     """Observation to act on next; the first one of a new episode where one ended."""
 
+    @property
+    def last(self) -> np.ndarray:
+        """Whether the episode ended."""
+        return self.terminated | self.truncated
+
 
 class HostEnv(abc.ABC):
     """Copies of an environment, each of which starts a new episode when one ends.

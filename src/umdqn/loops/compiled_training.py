@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -16,6 +16,7 @@ from umdqn.loops.compiled import CompiledLoop, LoopState
 from umdqn.loops.machine import available_cores, named_exhaustion
 from umdqn.loops.progress import Progress
 from umdqn.loops.snapshot import Restored, Snapshot
+from umdqn.loops.training import finish_all
 
 T = TypeVar("T")
 
@@ -78,10 +79,7 @@ class CompiledTraining:
                 )
             return jax.device_get(progress)
 
-        futures = [self._pool.submit(work, group) for group in range(len(self._groups))]
-        # All come to rest, also where one fails: nothing reads a state while it changes.
-        wait(futures)
-        reports = [future.result() for future in futures]
+        reports = finish_all(self._pool, work, range(len(self._groups)))
         self._step += steps
         return [one for report in reports for one in self._split(report)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -12,7 +13,8 @@ from jaxtyping import PyTree
 
 from umdqn.agents.state import AgentState
 from umdqn.errors import UmdqnError
-from umdqn.replay.rings import Rows
+from umdqn.replay.memory import Memory
+from umdqn.replay.rings import Rings, Rows
 
 T = TypeVar("T")
 
@@ -34,6 +36,20 @@ class Snapshot(NamedTuple):
     """About how many bytes a row takes in files."""
     rows: Callable[[Sequence[int], Sequence[int]], Rows]
     """Return the rows entered between given counts."""
+
+    @classmethod
+    def of(
+        cls, agent: AgentState, rest: dict[str, np.ndarray], memory: Memory, rings: Rings
+    ) -> Snapshot:
+        """Return the snapshot of a seed with NumPy rings."""
+        return cls(
+            agent,
+            rest,
+            memory.entered(rings),
+            memory.room,
+            memory.storage.row_bytes,
+            partial(memory.rows, rings),
+        )
 
     def pieces(self, since: Sequence[int]) -> Iterator[tuple[list[int], Rows]]:
         """Yield the rows entered since given counts, in pieces that take little memory.

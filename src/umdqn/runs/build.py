@@ -21,7 +21,7 @@ from umdqn.errors import UmdqnError, check
 from umdqn.loops import evaluation
 from umdqn.loops.compiled import CompiledLoop
 from umdqn.loops.compiled_training import CompiledTraining
-from umdqn.loops.evaluation import Returns
+from umdqn.loops.episodes import Returns
 from umdqn.loops.footprint import Footprint, footprint, require
 from umdqn.loops.host import HostLoop
 from umdqn.loops.host_training import HostTraining

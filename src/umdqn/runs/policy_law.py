@@ -13,7 +13,7 @@ from umdqn.calibration.trust import Trust
 from umdqn.envs.catalogue import named
 from umdqn.errors import UmdqnError, check_count
 from umdqn.laws.law import Law
-from umdqn.loops.evaluation import Returns
+from umdqn.loops.episodes import Returns
 from umdqn.loops.machine import use_all_cores
 from umdqn.runs.build import environment
 from umdqn.runs.callbacks import Callback

@@ -21,7 +21,7 @@ from umdqn.errors import UmdqnError, check, check_count, notice
 from umdqn.laws.law import Law
 from umdqn.loops.acting import greedy_program
 from umdqn.loops.compilation import kept_programs
-from umdqn.loops.evaluation import Returns
+from umdqn.loops.episodes import Returns
 from umdqn.runs.build import build_agent, evaluate, forecast
 from umdqn.runs.curves import as_frame, plot_curve
 from umdqn.runs.directory import RunDirectory
