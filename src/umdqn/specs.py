@@ -21,7 +21,7 @@ AnyArray = jax.Array | np.ndarray
 """An array of JAX or of NumPy."""
 
 UNBOUNDED = 3.4e38
-"""Stands for "no bound": finite, so that JSON can hold it."""
+"""Value for "no bound"; finite, so that JSON can hold it."""
 
 MOST_ACTIONS = 2**16
 """Most actions of an environment: networks have outputs for each, specifications a name."""

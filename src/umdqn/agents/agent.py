@@ -56,7 +56,7 @@ class Agent:
     normalise: bool = False
     """Whether the torso sees numbers of observations by their running mean and deviation."""
     policy: FixedPolicy | None = None
-    """Policy that is followed, and whose laws are learned; None: the greedy one, which improves."""
+    """Fixed policy that is followed and whose laws are learned; None: the agent's greedy one."""
 
     @cached_property
     def _static(self) -> PyTree:

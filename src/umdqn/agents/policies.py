@@ -93,7 +93,7 @@ class PythonPolicy(FixedPolicy):
         raise AssertionError("a policy in Python runs in the host loop only")
 
     def _action(self, observation: np.ndarray) -> int:
-        # A copy: a policy that writes to its argument must not change what is remembered.
+        # A copy: a policy may write to its argument, and the replay memory must not change.
         shown = decode(self._spec.observation, observation)
         try:
             answer = self._call(shown)

@@ -94,7 +94,7 @@ def train(options: argparse.Namespace) -> None:
 
 
 def _merge_named(options: argparse.Namespace, name: str) -> None:
-    """Let `--env` and `--agent` stand for the positional arguments of these names."""
+    """Accept `--env` and `--agent` instead of the positional arguments."""
     named, positional = getattr(options, f"named_{name}"), getattr(options, name)
     if named is not None and positional is not None:
         raise UmdqnError(f"{name} is given twice: {positional!r} and --{name} {named!r}")

@@ -186,7 +186,7 @@ class GymnasiumEnvs(HostEnv):
 
     def _reward(self, value: Any) -> float:
         try:
-            # Text that reads as a number is a mistake all the same.
+            # Text is refused even if it reads as a number.
             number = math.nan if isinstance(value, str | bytes) else float(value)
         except (TypeError, ValueError, OverflowError):
             number = math.nan

@@ -101,7 +101,7 @@ class FlowLaw(TrainedLaw):
 
     @classmethod
     def of(cls, table: MonotoneTable, support: Support, link: Link) -> FlowLaw:
-        """Return the law on a support, with the moments that this may hold."""
+        """Return the law on a support; with the moments of an open one."""
         if support.open:
             support = support.matched(*shape_moments(table, link))
         return cls(table, support, link)
@@ -131,7 +131,7 @@ class FlowLaw(TrainedLaw):
     @property
     def edge_mass(self) -> Float[Array, "*laws"] | None:
         """Mass at or beyond the bounds of the support, its outermost hundredths included."""
-        # An open support holds nothing up.
+        # Laws continue beyond an open support: no mass piles up at its bounds.
         if self.support.open:
             return None
         return self._each(lambda law: law._mass_at_edges(law.support.low, law.support.high))  # type: ignore[attr-defined]

@@ -51,7 +51,7 @@ class QuantileLaw(TrainedLaw):
 
     @classmethod
     def of(cls, table: MonotoneTable, support: Support) -> QuantileLaw:
-        """Return the law on a support, with the moments that this may hold."""
+        """Return the law on a support; with the moments of an open one."""
         if support.open:
             support = support.matched(*shape_moments(table))
         return cls(table, support)
@@ -99,7 +99,7 @@ class QuantileLaw(TrainedLaw):
     @property
     def edge_mass(self) -> Float[Array, "*laws"] | None:
         """Mass at or beyond the bounds of the support, its outermost hundredths included."""
-        # An open support holds nothing up.
+        # Laws continue beyond an open support: no mass piles up at its bounds.
         if self.support.open:
             return None
         return self._each(lambda law: law._mass_at_edges(law.support.low, law.support.high))  # type: ignore[attr-defined]

@@ -24,7 +24,7 @@ from umdqn.specs import Key
 
 
 class LoopState(NamedTuple):
-    """Everything that a run of one seed is at one step.
+    """The complete state of one seed at one step.
 
     The number of the step is not in it: seeds that are batched share it, and a counter that differs
     between them would make programs copy the whole memory.

@@ -58,9 +58,9 @@ class CompiledTraining:
             ]
 
     def _first_state(self, group: tuple[int, ...], device: jax.Device) -> LoopState:
-        """The state before the first step; it is there when this returns.
+        """Return the state before the first step, once it is computed.
 
-        Reading a state whose program failed would wait for ever.
+        Waits here, because reading a state whose program failed would hang.
         """
         made = jax.block_until_ready(self._programs.init(self._keys(group)))
         return jax.block_until_ready(jax.device_put(made, device))

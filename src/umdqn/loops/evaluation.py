@@ -69,8 +69,8 @@ def evaluate_hosted(
 ) -> Returns:
     """Play episodes on the copies of an environment that runs in Python.
 
-    Every copy plays its share, however long its episodes are: to take the first that end would
-    prefer short ones. Episodes are given up after `limit` steps.
+    Every copy plays its share, however long its episodes are: taking the first episodes that end
+    would favour short ones. Episodes are given up after `limit` steps.
     """
     act = acting_program(dataclasses.replace(agent, exploration=constant(epsilon)))
     key, steps = jax.random.key(seed), itertools.count()

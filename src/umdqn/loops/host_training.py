@@ -113,7 +113,7 @@ class HostSeed:
         try:
             return self._advance()
         except BaseException:
-            # A later call takes these steps anew.
+            # The next call takes these steps again.
             self._target -= steps
             raise
 
@@ -136,7 +136,7 @@ class HostSeed:
             due = loop.next_update(max(self._step - loop.copies, loop.replay.warmup))
             for _ in range(due, self._step + 1, loop.update_every):
                 progress = self._learn(progress)
-        # Reading what a program that failed should have made would wait for ever.
+        # Wait first: reading the result of a program that failed would hang.
         progress = jax.device_get(jax.block_until_ready(progress))._replace(
             episodes=np.asarray(episodes), returns=np.asarray(total, np.float32)
         )
@@ -255,7 +255,7 @@ class HostSeed:
             self.memory = self.loop.memory.begin(self.memory, copy, observation[copy])
         self._returns[new] = 0.0
         self._followed = self._follow(observation)
-        # What the other copies do next was chosen before the last update.
+        # The other copies keep the actions that were chosen before the last update.
         self._actions = np.where(new, self._choose(), self._actions)
 
 

@@ -12,11 +12,11 @@ from umdqn.errors import UmdqnError
 from umdqn.specs import EnvSpec
 
 _FORGOTTEN = -1
-"""Stands for the length of an episode whose actions are not kept."""
+"""Saved as the length of an episode whose actions are not kept."""
 
 
 class Like(NamedTuple):
-    """Kinds of types and shape of an array; -1 stands for any length."""
+    """Kinds of types and shape of an array; -1 allows any length."""
 
     kinds: str
     shape: tuple[int, ...]

@@ -114,7 +114,7 @@ def random_words(random: np.random.Generator) -> np.ndarray:
 def from_words(words: np.ndarray) -> np.random.Generator:
     """Return the generator of such a state."""
     numbers = [int(word) for word in words]
-    # Whether half of a word is left over, and which: other numbers would not fit into the state.
+    # Whether 32 bits of a word are left over, and these bits; NumPy accepts no other numbers.
     numbers[4], numbers[5] = int(numbers[4] > 0), numbers[5] & (2**32 - 1)
     bits = np.random.PCG64()
     bits.state = {

@@ -17,7 +17,7 @@ from umdqn.metrics.quantile_huber import inside, paired_quantile_huber, quantile
 from umdqn.parts.ranges import Range
 from umdqn.specs import Key
 
-# Up to this many pairs of a quantile and a target, looking at each beats sorting the targets.
+# Up to this many pairs of a quantile and a target, summing over pairs is faster than sorting.
 _FEW_PAIRS = 64 * 64
 
 

@@ -44,11 +44,11 @@ class Memory(abc.ABC):
         """Draw a batch."""
 
     def transitions(self, rings: Rings, index: Any) -> Transition:
-        """Return what the rows of an index tell, `n_step` steps taken together."""
+        """Return the transitions that begin at given rows, each over up to `n_step` steps."""
         return self.storage.transitions(rings, index, self.n_step)
 
     def update(self, rings: Rings, index: Any, losses: Any) -> Rings:
-        """Take note of the losses of transitions that were drawn."""
+        """Record the losses of transitions that were drawn, for memories with priorities."""
         return rings
 
     @property

@@ -77,7 +77,7 @@ def check_chain(run: RunName) -> None:
 
 
 def runs_compiled(name: str, entry: Entry) -> bool:
-    """Return whether a policy can run inside of compiled programs; "" stands for the agent's own.
+    """Return whether a policy can run inside of compiled programs; "" is the agent's own.
 
     On a finite MDP any policy is a table.
     """

@@ -1,9 +1,9 @@
 """Schemas of the JSON files that runs, sweeps and reports are made of.
 
-A file may be sealed with a sound checksum and still hold nonsense: another program wrote it, or
-somebody changed it on purpose. Every file is compared with its schema when it is read, so that
-nothing after that meets a missing key, another type, or a path that leads out of the run. Keys that
-a schema does not know are kept.
+A file with a valid checksum can still hold nonsense: another program wrote it, or it was changed on
+purpose. Every file is compared with its schema when it is read, so that later code meets no missing
+key, no other type, and no path that leads out of the run. Keys that a schema does not know are
+kept.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def signed(configs: Sequence[Data]) -> dict[str, Any]:
 
 
 def check_trust(path: Path, configs: Sequence[Data], said: Data) -> None:
-    """Raise `Untrusted` if reading configurations of a file would import what nobody allowed.
+    """Raise `Untrusted` if reading configurations would import code that the user has not allowed.
 
     `said` is what `signed` had returned when the file was written.
     """
