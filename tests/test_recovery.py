@@ -16,7 +16,7 @@ from umdqn.runs.callbacks import Callback
 from umdqn.runs.configure import configure
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import read_sealed, write_sealed
-from umdqn.runs.following import policy_name
+from umdqn.runs.policy_names import policy_name
 from umdqn.runs.run import load
 from umdqn.runs.start import resume, train_config, train_once
 from witness import SMALL, digest

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from umdqn.cli.main import main
-from umdqn.loops.places import user_folder
+from umdqn.folders import user_folder
 from umdqn.runs.interrupts import deferred_interrupt
 from umdqn.runs.run import load
 from witness import SMALL, options

@@ -18,8 +18,8 @@ from umdqn.runs.configure import configure
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.fields import to_dict
 from umdqn.runs.files import read_sealed, write_sealed
-from umdqn.runs.keys import is_signed, sign
 from umdqn.runs.kinds import KINDS
+from umdqn.runs.signing import is_signed, sign
 from umdqn.runs.trust import Untrusted, imports_of
 from umdqn.studies.laws.study import LawsStudy
 from umdqn.sweeps.pools import LocalPool

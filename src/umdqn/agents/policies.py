@@ -1,4 +1,4 @@
-"""Fixed policies: tables of actions, trained agents, and anything that Python can call."""
+"""Kinds of fixed policies: tables of actions, trained agents, and anything that Python can call."""
 
 from __future__ import annotations
 

@@ -159,8 +159,8 @@ def _add_law_of(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
 
 def law_of(options: argparse.Namespace) -> None:
     """Learn the law of a policy, and compare it with realised returns."""
-    from umdqn.runs.following import trust_policy
     from umdqn.runs.policy_law import PolicyLaw, configure_law
+    from umdqn.runs.policy_names import trust_policy
     from umdqn.runs.start import train_config
 
     if options.trust:

@@ -16,8 +16,15 @@ from umdqn.exploration.exploration import Moment
 from umdqn.loops.episodes import Episode, advance, begin, bootstrap_discount
 from umdqn.loops.loop import ExploreKeys, Loop, SeedKeys, learn_batch
 from umdqn.loops.progress import Progress, check_finite
-from umdqn.loops.saved import Like, check_arrays, require
-from umdqn.loops.snapshot import Restored, Snapshot, from_named, named_leaves
+from umdqn.loops.snapshot import (
+    Like,
+    Restored,
+    Snapshot,
+    check_arrays,
+    from_named,
+    named_leaves,
+    require,
+)
 from umdqn.replay.rings import Rings
 from umdqn.replay.transition import Transition
 from umdqn.specs import Key

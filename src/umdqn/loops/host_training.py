@@ -15,10 +15,10 @@ from umdqn.errors import notice
 from umdqn.exploration.exploration import Moment
 from umdqn.loops.episodes import bootstrap_discount
 from umdqn.loops.host import HostLoop, HostPrograms, host_programs
+from umdqn.loops.host_arrays import check_seed, position_arrays, position_of
 from umdqn.loops.loop import ExploreKeys, SeedKeys
 from umdqn.loops.machine import available_cores, keep_freed_memory, named_exhaustion
 from umdqn.loops.progress import Progress, check_finite
-from umdqn.loops.saved import check_seed, position_arrays, position_of
 from umdqn.loops.snapshot import Restored, Snapshot, from_words, random_words
 from umdqn.loops.training import finish_all
 from umdqn.replay.rings import Rings

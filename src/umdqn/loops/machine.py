@@ -14,7 +14,7 @@ from typing import Any
 import jax
 
 from umdqn.errors import UmdqnError, notice, one_line
-from umdqn.loops.places import user_folder
+from umdqn.folders import user_folder
 
 # Parameters of glibc's mallopt, and a size above all working memories and below large replays.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3

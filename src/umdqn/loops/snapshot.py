@@ -1,4 +1,4 @@
-"""One seed at one step, as files keep it."""
+"""One seed at one step, as files keep it, and checks of the arrays that files hold."""
 
 from __future__ import annotations
 
@@ -98,6 +98,36 @@ def from_named(like: T, arrays: Mapping[str, np.ndarray], where: str) -> T:
     return jax.tree_util.tree_map_with_path(
         lambda path, _: arrays[jax.tree_util.keystr(path)], like
     )
+
+
+class Like(NamedTuple):
+    """Kinds of types and shape of an array; -1 allows any length."""
+
+    kinds: str
+    shape: tuple[int, ...]
+
+
+def check_arrays(
+    arrays: Mapping[str, np.ndarray], expected: Mapping[str, Like], where: str
+) -> None:
+    """Raise `UmdqnError` unless arrays are there with the expected types and shapes."""
+    for name, like in expected.items():
+        array = arrays.get(name)
+        good = array is not None and array.dtype.kind in like.kinds and _fits(array, like.shape)
+        if not good:
+            found = "missing" if array is None else f"{array.dtype} of shape {array.shape}"
+            raise UmdqnError(f"{where} is corrupt: array {name!r} is {found}")
+
+
+def _fits(array: np.ndarray, shape: tuple[int, ...]) -> bool:
+    pairs = zip(array.shape, shape, strict=False)
+    return array.ndim == len(shape) and all(want in (-1, have) for have, want in pairs)
+
+
+def require(condition: Any, what: str, where: str) -> None:
+    """Raise `UmdqnError` unless what an array holds makes sense."""
+    if not condition:
+        raise UmdqnError(f"{where} is corrupt: {what}")
 
 
 def random_words(random: np.random.Generator) -> np.ndarray:

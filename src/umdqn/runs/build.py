@@ -27,9 +27,9 @@ from umdqn.loops.host import HostLoop
 from umdqn.loops.host_training import HostTraining
 from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.config import Config
-from umdqn.runs.following import check_chain, given_policy, runs_compiled
 from umdqn.runs.manifests import read_manifest
-from umdqn.runs.policy import EVALUATION_STREAM
+from umdqn.runs.policy_names import check_chain, given_policy, runs_compiled
+from umdqn.runs.predict import EVALUATION_STREAM
 from umdqn.runs.run_name import RunName
 from umdqn.specs import EnvSpec
 

@@ -17,9 +17,9 @@ from umdqn.errors import UmdqnError
 from umdqn.parts.imports import allow, file_of, is_allowed
 from umdqn.parts.objects import PREFIX
 from umdqn.runs.files import read_json
-from umdqn.runs.keys import is_signed, sign
 from umdqn.runs.kinds import KINDS
 from umdqn.runs.run_name import RunName
+from umdqn.runs.signing import is_signed, sign
 
 Data = Mapping[str, Any]
 

@@ -1,4 +1,7 @@
-"""Names of policies to follow: a checkpoint of a run, `module:attribute`, or an object."""
+"""From the field `policy` of a configuration to the fixed policy that an agent follows.
+
+A name is that of a checkpoint of a run, `module:attribute`, or that of an object in this process.
+"""
 
 from __future__ import annotations
 
