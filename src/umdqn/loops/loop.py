@@ -46,7 +46,7 @@ class SeedKeys(NamedTuple):
 
 
 class ExploreKeys(NamedTuple):
-    """Keys of actions: counts of choices restart when warm-up ends, so that it has its own."""
+    """Keys of actions. Warm-up has its own, because counts of choices restart when it ends."""
 
     warmup: Key
     training: Key
@@ -74,7 +74,7 @@ class Loop(abc.ABC):
 
     @abc.abstractmethod
     def _moment(self, step: Any) -> Moment:
-        """Return the moment of a step, counted from the last restart of counts."""
+        """Return the moment of a step, which is counted as `Moment` says."""
 
     @cached_property
     def memory(self) -> Memory:
@@ -89,13 +89,13 @@ class Loop(abc.ABC):
         random: Callable[[Moment, Key], T],
         act: Callable[[Moment, Key], T],
     ) -> T:
-        """Choose actions: random ones in warm-up, unless a fixed policy is followed."""
+        """Choose actions with `random` in warm-up, with `act` after it or with a fixed policy."""
         moment = self._moment(step if warm else step - self.replay.warmup)
         key = keys.warmup if warm else keys.training
         return (random if warm and self.agent.policy is None else act)(moment, key)
 
     def next_update(self, step: StepT) -> StepT:
-        """Return the first step after a given one, at or after warm-up's end, with an update."""
+        """Return the step of the next update, from a step at or after the end of warm-up."""
         return step - step % self.update_every + self.update_every
 
     def update(
