@@ -10,6 +10,7 @@ FLOW = (
     "text",
     "errors",
     "extras",
+    "folders",
     "specs",
     "layouts",
     "parts",

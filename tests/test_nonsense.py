@@ -15,7 +15,7 @@ from safetensors.numpy import load as load_arrays
 
 from umdqn.envs.grid_world import SPEC
 from umdqn.errors import Notice, UmdqnError
-from umdqn.loops.saved import check_seed
+from umdqn.loops.host_arrays import check_seed
 from umdqn.runs.configure import configure
 from umdqn.runs.files import encode_arrays, read_sealed, write_json, write_sealed
 from umdqn.runs.run import load

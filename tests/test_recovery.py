@@ -16,7 +16,7 @@ from umdqn.runs.callbacks import Callback
 from umdqn.runs.configure import configure
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import read_sealed, write_sealed
-from umdqn.runs.following import policy_name
+from umdqn.runs.policy_names import policy_name
 from umdqn.runs.run import load
 from umdqn.runs.start import resume, train_config, train_once
 from witness import SMALL, digest
@@ -86,7 +86,7 @@ def test_metrics_that_go_on_after_the_end_are_refused(run):
     more = b'{"step": 1250, "seed": 0, "return_mean": 1.0}\n'
     for longer in (sound + sound, sound + more, sound + b"{"):
         path.write_bytes(longer)
-        with pytest.raises(UmdqnError, match="goes on after the end of the run"):
+        with pytest.raises(UmdqnError, match="has lines after the end of the run"):
             run.directory.read_metrics()
     # Of a run that was killed, lines may be newer than the manifest; none of them comes twice.
     manifest = run.path / "manifest.json"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from umdqn.cli.main import main
-from umdqn.loops.places import user_folder
+from umdqn.folders import user_folder
 from umdqn.runs.interrupts import deferred_interrupt
 from umdqn.runs.run import load
 from witness import SMALL, options
@@ -38,8 +38,8 @@ def test_without_a_home_directory_training_goes_on_without_a_cache(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
     notes = [line for line in done.stderr.splitlines() if "home" in line or "cache" in line.lower()]
     assert notes == [
-        "note: there is no home directory to keep compiled programs in: every process compiles "
-        "anew (XDG_CACHE_HOME names another place)"
+        "note: no home directory to cache compiled programs in: every process compiles them again "
+        "(set XDG_CACHE_HOME to a directory)"
     ]
     assert load(tmp_path / "run").manifest["status"] == "finished"
 

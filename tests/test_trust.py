@@ -18,8 +18,8 @@ from umdqn.runs.configure import configure
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.fields import to_dict
 from umdqn.runs.files import read_sealed, write_sealed
-from umdqn.runs.keys import is_signed, sign
 from umdqn.runs.kinds import KINDS
+from umdqn.runs.signing import is_signed, sign
 from umdqn.runs.trust import Untrusted, imports_of
 from umdqn.studies.laws.study import LawsStudy
 from umdqn.sweeps.pools import LocalPool
@@ -106,7 +106,7 @@ def test_a_received_run_says_what_it_would_import(reader, author, command, capsy
     assert main(COMMANDS[command]) == 1
     printed = capsys.readouterr().err
     assert printed.count("\n") == 1
-    assert "run was not made by you on this machine, and to read it is to run code" in printed
+    assert "run was not made by you on this machine, and reading it would import code" in printed
     assert f"env '{NAME}' (made with '{made}', here from {reader / made.name})" in printed
     assert "--trust allows it" in printed
     assert not ran(reader)

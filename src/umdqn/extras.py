@@ -43,7 +43,7 @@ def _installer() -> str:
     """Return the command up to the package, for the tool that made this environment."""
     prefix, python = Path(sys.prefix), shlex.quote(sys.executable)
     if (prefix / "pipx_metadata.json").exists():
-        # Extras belong to the application as a whole: it is installed anew.
+        # pipx and uv cannot add an extra to an application: they install it again.
         return "pipx install --force"
     if (prefix / "uv-receipt.toml").exists():
         return "uv tool install --force"

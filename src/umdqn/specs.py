@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from numpy.typing import ArrayLike
 
 from umdqn.errors import check, check_count
 
@@ -20,7 +21,7 @@ AnyArray = jax.Array | np.ndarray
 """An array of JAX or of NumPy."""
 
 UNBOUNDED = 3.4e38
-"""Stands for "no bound": finite, so that JSON can hold it."""
+"""Value for "no bound"; finite, so that JSON can hold it."""
 
 MOST_ACTIONS = 2**16
 """Most actions of an environment: networks have outputs for each, specifications a name."""
@@ -204,6 +205,11 @@ class EnvSpec:
             check_count("time_limit", self.time_limit)
         if self.reward_clip is not None:
             check(self.reward_clip > 0, "reward_clip", self.reward_clip, "above 0")
+
+    def clipped(self, rewards: ArrayLike) -> np.ndarray:
+        """Return rewards as learning sees them: laws are laws of the sum of clipped rewards."""
+        clip = self.reward_clip
+        return np.asarray(rewards) if clip is None else np.clip(rewards, -clip, clip)
 
 
 def check_actions(field: str, count: Any) -> None:

@@ -56,7 +56,7 @@ class Agent:
     normalise: bool = False
     """Whether the torso sees numbers of observations by their running mean and deviation."""
     policy: FixedPolicy | None = None
-    """Policy that is followed, and whose laws are learned; None: the greedy one, which improves."""
+    """Fixed policy that is followed and whose laws are learned; None: the agent's greedy one."""
 
     @cached_property
     def _static(self) -> PyTree:
@@ -167,7 +167,7 @@ class Agent:
     def act(
         self, learned: Learned, observation: Shaped[Array, "..."], moment: Moment, key: Key
     ) -> Int[Array, ""]:
-        """Return the exploring action; `moment` counts from the end of the warm-up."""
+        """Return the exploring action."""
         if self.policy is not None:
             return self.follow(self.policy.act(observation), moment, key)
         return self.exploration.act(

@@ -1,4 +1,7 @@
-"""What a fixed policy is: one that is followed, and whose laws are learned."""
+"""What a fixed policy is: one that an agent follows to learn its laws, without improving it.
+
+`agents/policies.py` has the kinds; `runs/policy_names.py` finds one by its name.
+"""
 
 from __future__ import annotations
 

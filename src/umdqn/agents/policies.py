@@ -1,4 +1,4 @@
-"""Fixed policies: tables of actions, trained agents, and anything that Python can call."""
+"""Kinds of fixed policies: tables of actions, trained agents, and anything that Python can call."""
 
 from __future__ import annotations
 
@@ -21,13 +21,8 @@ from umdqn.layouts import decode
 from umdqn.specs import EnvSpec
 
 
-@dataclasses.dataclass(frozen=True)
-class TablePolicy(FixedPolicy):
-    """One action per state of a finite MDP."""
-
-    actions: tuple[int, ...]
-    features: tuple[tuple[float, ...], ...] | None = None
-    """What is seen in each state; None: one-hot vectors."""
+class CompiledPolicy(FixedPolicy):
+    """A policy that runs inside of compiled programs."""
 
     def choose(self, observations: np.ndarray) -> np.ndarray:
         return np.asarray(self._program(observations), np.int64)
@@ -35,6 +30,15 @@ class TablePolicy(FixedPolicy):
     @cached_property
     def _program(self) -> Callable[[Any], Array]:
         return jax.jit(jax.vmap(self.act))
+
+
+@dataclasses.dataclass(frozen=True)
+class TablePolicy(CompiledPolicy):
+    """One action per state of a finite MDP."""
+
+    actions: tuple[int, ...]
+    features: tuple[tuple[float, ...], ...] | None = None
+    """What is seen in each state; None: one-hot vectors."""
 
     def act(self, observation: Shaped[Array, "..."]) -> Int[Array, ""]:
         if self.features is None:
@@ -46,20 +50,13 @@ class TablePolicy(FixedPolicy):
 
 
 @dataclasses.dataclass(frozen=True)
-class AgentPolicy(FixedPolicy):
+class AgentPolicy(CompiledPolicy):
     """The greedy choice of a trained agent."""
 
     agent: Agent
     digest: str
-    """Stands for `learned` where policies are compared."""
+    """Hash of `learned`, which is compared in place of the arrays."""
     learned: Learned = dataclasses.field(compare=False, repr=False)
-
-    def choose(self, observations: np.ndarray) -> np.ndarray:
-        return np.asarray(self._program(observations), np.int64)
-
-    @cached_property
-    def _program(self) -> Callable[[Any], Array]:
-        return jax.jit(jax.vmap(self.act))
 
     def act(self, observation: Shaped[Array, "..."]) -> Int[Array, ""]:
         # Loops of compiled programs take no NumPy arrays as constants.
@@ -96,7 +93,7 @@ class PythonPolicy(FixedPolicy):
         raise AssertionError("a policy in Python runs in the host loop only")
 
     def _action(self, observation: np.ndarray) -> int:
-        # A copy: a policy that writes to its argument must not change what is remembered.
+        # A copy: a policy may write to its argument, and the replay memory must not change.
         shown = decode(self._spec.observation, observation)
         try:
             answer = self._call(shown)

@@ -26,7 +26,7 @@ _FIFTH = 5
 
 
 def told(found: Estimate, runs: int) -> str:
-    """Format an estimate; of few runs without an interval, which would say too much."""
+    """Format an estimate, without an interval where there are too few runs for one."""
     if runs >= FEW:
         return str(found)
     return f"{found.value:.3f} ({runs} run{'s' * (runs > 1)})"

@@ -98,7 +98,7 @@ def optimal_values(mdp: FiniteMdp, discount: float | None = None) -> np.ndarray:
     for _ in range(_MOST_ROUNDS):
         values = accumulated(moves[states, actions], rewards[states, actions], discount)
         pairs = rewards + discount * moves @ values
-        # Keeps an action unless another is better: ties must not make it go round in circles.
+        # Keeps an action unless another is better, so that ties cannot make it cycle.
         better = pairs.max(axis=1) > pairs[states, actions] + _TIE * np.abs(pairs).max()
         if not better.any():
             return pairs

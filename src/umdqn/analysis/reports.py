@@ -16,7 +16,7 @@ from umdqn.envs.finite import FiniteMdp
 from umdqn.envs.grid_world import grid_world_mdp
 from umdqn.envs.tabular import FAMILY, FiniteEnvironment
 from umdqn.errors import UmdqnError
-from umdqn.loops.evaluation import Returns
+from umdqn.loops.episodes import Returns
 from umdqn.runs.build import environment
 from umdqn.runs.config import Config
 from umdqn.runs.experience import Experience, experience

@@ -1,8 +1,8 @@
 """Forecasts: what laws said along episodes, beside the returns that were realised.
 
-An episode that its time limit cuts has no return yet: what an agent that does not see the time
-predicts goes on. Such returns are completed with a draw from the law of the state in which the
-episode was cut,
+Where a time limit cuts an episode, part of its return is missing: agents do not see the time, so
+that their laws are those of episodes without a limit. Such returns are completed with a draw from
+the law of the state in which the episode was cut,
 
     G_t = r_t + ... + gamma^(T - t - 1) r_(T - 1) + gamma^(T - t) Z(s_T, a_T).
 

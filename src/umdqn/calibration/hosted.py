@@ -86,7 +86,7 @@ def collect(
         if cut:
             limit = min(limit or length, length)
         ending = rest(episode.final, number) if cut else 0.0
-        returns = _returns(_clipped(env, episode.rewards), discount, ending)
+        returns = _returns(env.spec.clipped(episode.rewards), discount, ending)
         weight = cut * np.float32(discount) ** (length - np.arange(length, dtype=np.float32))
         found.append((returns, weight, _in_batches(judged, episode, returns)))
     longest = max(len(returns) for returns, _, _ in found)
@@ -100,12 +100,6 @@ def collect(
 def _padded(row: np.ndarray, steps: int) -> np.ndarray:
     kept = np.asarray(row[:steps], np.float32)
     return np.pad(kept, (0, steps - len(kept)))
-
-
-def _clipped(env: HostEnv, rewards: list[float]) -> np.ndarray:
-    """Clip rewards as learning does: laws are laws of the sum of clipped rewards."""
-    clip = env.spec.reward_clip
-    return np.asarray(rewards) if clip is None else np.clip(rewards, -clip, clip)
 
 
 def _returns(rewards: np.ndarray, discount: float, ending: float) -> np.ndarray:

@@ -51,14 +51,14 @@ def compared(scores: dict[str, Any]) -> str:
     )
     if scores["completed"]:
         text += (
-            f"; {_percent(scores['completed'])} of them run into a time limit and go on with a "
-            f"draw from the law there, which weighs {_percent(scores['cut_weight'])} on average"
+            f"; {_percent(scores['completed'])} of them are cut by a time limit and completed "
+            f"by a draw from the law there, of weight {_percent(scores['cut_weight'])} on average"
         )
     return text
 
 
 def _known_returns(scores: dict[str, Any]) -> str | None:
-    """Judge returns that are nearly deterministic by means alone: PITs would be a lottery."""
+    """Judge returns that are nearly deterministic by means alone: their PITs are noise."""
     mean, spread = scores["realised_mean"], scores["realised_std"]
     size = math.hypot(mean, spread)
     missed = math.hypot(scores["residual_std"], scores["bias"])

@@ -1,4 +1,4 @@
-"""Output that nobody reads any more: commands go on without it, above all those that train."""
+"""Keep commands running when the reader of their output has gone, as in `umdqn train | head`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-# A reader that has ended, such as `head`, and a terminal that is gone.
+# Errors of writing to a pipe without a reader, and to a terminal that has closed.
 _GONE = (errno.EPIPE, errno.EIO)
 
 
 class _Lasting:
-    """A stream that forgets what it is told once its reader is gone."""
+    """A stream that drops its text once its reader has gone."""
 
     def __init__(self, stream: Any):
         self._stream = stream
@@ -26,7 +26,7 @@ class _Lasting:
         return len(text)
 
     def flush(self) -> None:
-        """Flush, or drop what was held back."""
+        """Flush, or drop the buffered text."""
         with self._dropped():
             self._stream.flush()
 
@@ -37,7 +37,7 @@ class _Lasting:
         except OSError as error:
             if error.errno not in _GONE:
                 raise
-            # What Python still holds, and all that follows, goes nowhere.
+            # Drops the text that Python still buffers, and all later text.
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())
             os.close(nowhere)
@@ -48,7 +48,7 @@ class _Lasting:
 
 @contextlib.contextmanager
 def lasting_output() -> Iterator[None]:
-    """Let a command that runs in this context go on when its output has no reader any more."""
+    """Keep the command in this context running after the reader of its output has gone."""
     before: Any = (sys.stdout, sys.stderr)
     # Python has no stream where the shell closed one.
     lasting = [None if stream is None else _Lasting(stream) for stream in before]

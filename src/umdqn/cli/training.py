@@ -94,7 +94,7 @@ def train(options: argparse.Namespace) -> None:
 
 
 def _merge_named(options: argparse.Namespace, name: str) -> None:
-    """Let `--env` and `--agent` stand for the positional arguments of these names."""
+    """Accept `--env` and `--agent` instead of the positional arguments."""
     named, positional = getattr(options, f"named_{name}"), getattr(options, name)
     if named is not None and positional is not None:
         raise UmdqnError(f"{name} is given twice: {positional!r} and --{name} {named!r}")
@@ -159,8 +159,8 @@ def _add_law_of(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
 
 def law_of(options: argparse.Namespace) -> None:
     """Learn the law of a policy, and compare it with realised returns."""
-    from umdqn.runs.following import trust_policy
     from umdqn.runs.policy_law import PolicyLaw, configure_law
+    from umdqn.runs.policy_names import trust_policy
     from umdqn.runs.start import train_config
 
     if options.trust:

@@ -36,6 +36,11 @@ class Stepped(NamedTuple):
     following: np.ndarray
     """Observation to act on next; the first one of a new episode where one ended."""
 
+    @property
+    def last(self) -> np.ndarray:
+        """Whether the episode ended."""
+        return self.terminated | self.truncated
+
 
 class HostEnv(abc.ABC):
     """Copies of an environment, each of which starts a new episode when one ends.
@@ -181,7 +186,7 @@ class GymnasiumEnvs(HostEnv):
 
     def _reward(self, value: Any) -> float:
         try:
-            # Text that reads as a number is a mistake all the same.
+            # Text is refused even if it reads as a number.
             number = math.nan if isinstance(value, str | bytes) else float(value)
         except (TypeError, ValueError, OverflowError):
             number = math.nan

@@ -36,12 +36,12 @@ class Setup:
 def check_flags(env: Any, keywords: Mapping[str, Any]) -> None:
     """Raise if an argument of an environment's class is text where its default is a bool.
 
-    Python takes any text for true, a mistyped `false` as well.
+    Any text that is not empty is true in Python, also a mistyped `false`.
     """
     try:
         parameters = inspect.signature(type(env.unwrapped)).parameters
     except (TypeError, ValueError):
-        # Classes that are written in C need not tell.
+        # Classes written in C may have no signature.
         return
     for name, value in keywords.items():
         flag = name in parameters and isinstance(parameters[name].default, bool)

@@ -32,7 +32,7 @@ ACTIONS: dict[str, tuple[str, ...]] = {
 def published_mdp(name: str, **keywords: Any) -> FiniteMdp:
     """Return the table of one of Gymnasium's environments, with its time limit.
 
-    CliffWalking is registered without a limit, and could last for ever: it gets one.
+    CliffWalking is registered without one: it gets `TIME_LIMIT`, so that episodes end.
     """
     env = gymnasium.make(name, **keywords)
     check_flags(env, keywords)

@@ -54,5 +54,5 @@ class EpsilonGreedy(Exploration):
 
 
 def constant(epsilon: float) -> EpsilonGreedy:
-    """Return the rule with one probability for ever, as evaluation uses it."""
+    """Return the rule with a constant probability, for evaluation."""
     return EpsilonGreedy(start=epsilon, end=epsilon)

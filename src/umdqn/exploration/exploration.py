@@ -16,7 +16,7 @@ from umdqn.specs import Key
 
 
 class Moment(NamedTuple):
-    """When an action is chosen, counted from the end of the warm-up, or from its beginning in it.
+    """When an action is chosen. Counts restart at 0 when warm-up ends.
 
     Both are the same number unless several copies of an environment (`num_envs`) step together.
     """
@@ -38,7 +38,8 @@ class Exploration(Part, abc.ABC):
     """How a training agent departs from its greedy choice; pure, so that both loops share it.
 
     The key is the same at every choice: fold the choice into it to get fresh randomness. Warm-up
-    calls `random`, training `act`; evaluations do not use the rule.
+    calls `random`, training `act`; with a fixed policy, warm-up calls `act` too. Evaluations do not
+    use the rule.
     """
 
     @abc.abstractmethod

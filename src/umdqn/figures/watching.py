@@ -25,7 +25,7 @@ from umdqn.figures.style import COLOURS, RETURN, panels, whole_picture
 from umdqn.loops.compilation import kept_programs
 from umdqn.loops.host_episodes import HostEpisode, play_hosted
 from umdqn.runs.build import environment
-from umdqn.runs.policy import Policy
+from umdqn.runs.predict import Policy
 from umdqn.runs.run import Run
 from umdqn.specs import AnyArray
 from umdqn.text import drawn

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from umdqn.laws.particles import Particles
 from umdqn.laws.support import Support
-from umdqn.laws.trained import TrainedLaw
+from umdqn.laws.tabled import TabledLaw
 from umdqn.numerics.products import product
 from umdqn.numerics.table import MonotoneTable
 
@@ -88,34 +88,22 @@ def shape_moments(
     return mean, 1 - integrals[..., 1] + 2 * tails - mean**2
 
 
-class FlowLaw(TrainedLaw):
+class FlowLaw(TabledLaw):
     """`F(z) = link(G(x))` with x the return scaled to [-1, 1]; a valid law on the whole line."""
 
     table: MonotoneTable
     support: Support
     link: Link = eqx.field(static=True)
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.table.left.shape
-
     @classmethod
     def of(cls, table: MonotoneTable, support: Support, link: Link) -> FlowLaw:
-        """Return the law on a support, with the moments that this may hold."""
+        """Return the law on a support; with the moments of an open one."""
         if support.open:
             support = support.matched(*shape_moments(table, link))
         return cls(table, support, link)
 
-    @property
-    def mean(self) -> Float[Array, "*laws"]:
-        if self.support.moments is not None:
-            return self.support.moments.mean
-        return self.support.from_unit(shape_moments(self.table, self.link)[0])
-
-    def _variance(self) -> Float[Array, ""]:
-        if self.support.moments is not None:
-            return self.support.moments.std**2
-        return super()._variance()
+    def _shape_mean(self) -> Float[Array, "*laws"]:
+        return shape_moments(self.table, self.link)[0]
 
     def _cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
         return self.link.cdf(self.table(self.support.to_unit(z)))
@@ -127,14 +115,6 @@ class FlowLaw(TrainedLaw):
 
     def _quantile(self, tau: Float[Array, "*points"]) -> Float[Array, "*points"]:
         return self.support.from_unit(self.table.inverse(self.link.quantile(tau)))
-
-    @property
-    def edge_mass(self) -> Float[Array, "*laws"] | None:
-        """Mass at or beyond the bounds of the support, its outermost hundredths included."""
-        # An open support holds nothing up.
-        if self.support.open:
-            return None
-        return self._each(lambda law: law._mass_at_edges(law.support.low, law.support.high))  # type: ignore[attr-defined]
 
     def claims(
         self, fractions: Float[Array, "count"]

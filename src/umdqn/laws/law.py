@@ -112,7 +112,7 @@ class Law(eqx.Module):
     def edge_mass(self) -> Float[Array, "*laws"] | None:
         """Mass at or beyond the bounds of the support, its outermost hundredths included.
 
-        None if the law has no bounds. Mass there was probably held up on its way further out.
+        None if the law has no bounds. Such mass probably belongs outside of the support.
         """
         return None
 

@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 
 from umdqn.laws.particles import Particles
 from umdqn.laws.support import Support
+from umdqn.laws.tabled import TabledLaw
 from umdqn.laws.trained import TrainedLaw
 from umdqn.numerics.products import product
 from umdqn.numerics.table import MonotoneTable
@@ -25,7 +26,7 @@ def shape_moments(table: MonotoneTable) -> tuple[Float[Array, "*laws"], Float[Ar
     return mean, product((table.heights - mean[..., None]) ** 2, weights)
 
 
-class QuantileLaw(TrainedLaw):
+class QuantileLaw(TabledLaw):
     """`F^{-1}(tau) = G(2 tau - 1)`, scaled back from units of the support.
 
     All but a ten-thousandth of the mass lies between the quantiles at 0 and 1; that much is in an
@@ -36,30 +37,18 @@ class QuantileLaw(TrainedLaw):
     table: MonotoneTable
     support: Support
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.table.left.shape
-
-    @property
-    def mean(self) -> Float[Array, "*laws"]:
-        """The tails stretch as far below as above: they count like mass at the ends."""
-        if self.support.moments is not None:
-            return self.support.moments.mean
+    def _shape_mean(self) -> Float[Array, "*laws"]:
+        # The tails stretch as far below as above: they count like mass at the ends.
         inside = (1 - 2 * _TAIL_MASS) * self.table.integral() / 2
         ends = self.table.heights[..., 0] + self.table.heights[..., -1]
-        return self.support.from_unit(inside + _TAIL_MASS * ends)
+        return inside + _TAIL_MASS * ends
 
     @classmethod
     def of(cls, table: MonotoneTable, support: Support) -> QuantileLaw:
-        """Return the law on a support, with the moments that this may hold."""
+        """Return the law on a support; with the moments of an open one."""
         if support.open:
             support = support.matched(*shape_moments(table))
         return cls(table, support)
-
-    def _variance(self) -> Float[Array, ""]:
-        if self.support.moments is not None:
-            return self.support.moments.std**2
-        return super()._variance()
 
     @property
     def _reach(self) -> Float[Array, ""]:
@@ -95,14 +84,6 @@ class QuantileLaw(TrainedLaw):
         fraction = (self.table.inverse(jnp.clip(x, low, high)) + 1) / 2
         below, above = jnp.maximum(low - x, 0.0), jnp.maximum(x - high, 0.0)
         return jnp.clip(fraction, 0.0, 1.0), below / _TAIL_REACH, above / _TAIL_REACH
-
-    @property
-    def edge_mass(self) -> Float[Array, "*laws"] | None:
-        """Mass at or beyond the bounds of the support, its outermost hundredths included."""
-        # An open support holds nothing up.
-        if self.support.open:
-            return None
-        return self._each(lambda law: law._mass_at_edges(law.support.low, law.support.high))  # type: ignore[attr-defined]
 
     def claims(
         self, fractions: Float[Array, "count"]

@@ -50,7 +50,10 @@ class Support(eqx.Module):
         return jax.tree.map(lambda leaf: leaf[index], self)
 
     def matched(self, mean: Float[Array, "*laws"], variance: Float[Array, "*laws"]) -> Support:
-        """Return the support on which a shape with these moments, on [-1, 1], has those learned."""
+        """Return the support that gives a shape the learned mean and standard deviation.
+
+        `mean` and `variance` are those of the shape on [-1, 1].
+        """
         if self.moments is None:
             return self
         half_width = self.moments.std / spread(variance)

@@ -31,7 +31,7 @@ class TrainedLaw(Law):
         """Return the quantiles at increasing fractions as particles, or the law's own atoms."""
 
     def cells(self, fractions: Float[Array, "count"]) -> Particles:
-        """Return the law cell by cell where it is held so, which costs less, else `particles`."""
+        """Return the law as masses of cells if it has cells, which is cheaper, else `particles`."""
         return self.particles(fractions)
 
 

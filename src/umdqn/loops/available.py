@@ -8,7 +8,7 @@ from pathlib import Path
 
 # Where Linux describes processes and control groups, which are how containers are limited.
 _ROOT = Path("/")
-# Limits above this are none: version 1 of control groups has no word for it.
+# Version 1 of control groups writes a number above this where there is no limit.
 _UNLIMITED = 2**60
 
 

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Int, PyTree, Shaped
 
-from umdqn.agents.agent import Agent
 from umdqn.agents.state import AgentState
 from umdqn.envs.environment import Environment
 from umdqn.exploration.exploration import Moment
 from umdqn.loops.episodes import Episode, advance, begin, bootstrap_discount
+from umdqn.loops.loop import ExploreKeys, Loop, SeedKeys, learn_batch
 from umdqn.loops.progress import Progress, check_finite
-from umdqn.loops.saved import Like, check_arrays, require
-from umdqn.loops.snapshot import Restored, Snapshot, from_named, named_leaves
-from umdqn.replay.memory import Memory
-from umdqn.replay.replay import Replay
-from umdqn.replay.rings import Rings, Rows
+from umdqn.loops.snapshot import (
+    Like,
+    Restored,
+    Snapshot,
+    check_arrays,
+    from_named,
+    named_leaves,
+    require,
+)
+from umdqn.replay.rings import Rings
 from umdqn.replay.transition import Transition
 from umdqn.specs import Key
 
 
 class LoopState(NamedTuple):
-    """Everything that a run of one seed is at one step.
+    """The complete state of one seed at one step.
 
     The number of the step is not in it: seeds that are batched share it, and a counter that differs
     between them would make programs copy the whole memory.
@@ -47,29 +50,26 @@ Carry = tuple[Int[Array, ""], LoopState, Progress]
 """Step, state, and what happened so far."""
 
 
-@dataclasses.dataclass(frozen=True)
-class CompiledLoop:
-    """Trains one agent on a compiled environment. Equal loops share their programs."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CompiledLoop(Loop):
+    """Trains one agent on a compiled environment, which comes in one copy per seed."""
 
-    agent: Agent
     env: Environment
-    replay: Replay
-    discount: float
-    update_every: int
-    truncation_terminates: bool
 
-    @cached_property
-    def memory(self) -> Memory:
-        """The memory; compiled environments come in one copy per seed."""
-        return self.replay.memory(self.env.spec.observation, 1)
+    @property
+    def copies(self) -> int:
+        return 1
+
+    def _moment(self, step: Any) -> Moment:
+        return Moment(step, step)
 
     def init(self, key: Key) -> LoopState:
         """Return the state before the first step."""
-        agent_key, env_key, run_key, explore_key = jax.random.split(key, 4)
-        episode = begin(self.env, env_key)
+        keys = SeedKeys.of(key)
+        episode = begin(self.env, keys.env)
         rings = self.memory.empty(jnp)
         rings = self.memory.begin(rings, 0, self.env.observe(episode.env))
-        return LoopState(self.agent.init(agent_key), rings, episode, run_key, explore_key)
+        return LoopState(self.agent.init(keys.agent), rings, episode, keys.run, keys.explore)
 
     def chunk(
         self, state: LoopState, first: Int[Array, ""], steps: Int[Array, ""]
@@ -85,8 +85,9 @@ class CompiledLoop:
         def train(carry: Carry) -> Carry:
             # An inner loop even where it takes one step: XLA writes the memory in place inside it,
             # but would copy the whole memory if it could fuse the write with the sampling below.
-            due = carry[0] - carry[0] % self.update_every + self.update_every
-            return self._learn_when_due(*interact_until(jnp.minimum(due, end), carry, warm=False))
+            due = self.next_update(carry[0])
+            carry = interact_until(jnp.minimum(due, end), carry, warm=False)
+            return self._learn_when_due(due, *carry)
 
         carry = (first, state, Progress.none())
         carry = interact_until(jnp.minimum(end, self.replay.warmup), carry, warm=True)
@@ -123,31 +124,32 @@ class CompiledLoop:
         observation: Shaped[Array, "..."],
         warm: bool,
     ) -> Int[Array, ""]:
-        """Choose an action; a fixed policy is followed during the warm-up, too."""
-        since = step if warm else step - self.replay.warmup
-        moment, key = Moment(since, since), state.explore_key
-        if warm:
-            key = jax.random.fold_in(key, 2**31 - 1)
-            if self.agent.policy is None:
-                return self.agent.random(moment, key)
-        return self.agent.act(state.agent.learned, observation, moment, key)
+        def act(moment: Moment, key: Key) -> Int[Array, ""]:
+            return self.agent.act(state.agent.learned, observation, moment, key)
 
-    def _learn_when_due(self, step: Int[Array, ""], state: LoopState, progress: Progress) -> Carry:
-        """Update every `update_every` steps; a chunk may end between two updates."""
+        keys = ExploreKeys.of(state.explore_key)
+        return self.choose(step, warm, keys, self.agent.random, act)
+
+    def _learn_when_due(
+        self, due: Int[Array, ""], step: Int[Array, ""], state: LoopState, progress: Progress
+    ) -> Carry:
+        """Update if a step is the one that is due; a chunk may end before it."""
         sample_key, learn_key = self._keys(state.key, step)[2:]
 
         def learn(state: LoopState, progress: Progress) -> tuple[LoopState, Progress]:
-            batch = self.memory.sample(state.memory, sample_key)
-            agent, outcome = self.agent.learn(state.agent, batch, learn_key)
-            memory = self.memory.update(state.memory, batch.index, outcome.losses)
-            state = state._replace(agent=agent, memory=memory)
-            return state, progress.after_update(outcome, step)
+            memory, (agent, progress) = self.update(
+                state.memory,
+                sample_key,
+                lambda batch: learn_batch(
+                    self.agent, state.agent, progress, batch, step, learn_key
+                ),
+            )
+            return state._replace(agent=agent, memory=memory), progress
 
         if self.update_every == 1:
             state, progress = learn(state, progress)
         else:
-            due = step % self.update_every == 0
-            state, progress = jax.lax.cond(due, learn, lambda *same: same, state, progress)
+            state, progress = jax.lax.cond(step == due, learn, lambda *same: same, state, progress)
         return step, state, progress
 
     def _keys(self, key: Key, step: Int[Array, ""]) -> Key:
@@ -156,17 +158,10 @@ class CompiledLoop:
 
     def snapshot(self, state: LoopState, step: int) -> Snapshot:
         """Return a state as files keep it."""
-        rings = jax.tree.map(np.asarray, state.memory)
-        memory = self.memory
-
-        def rows(first: Sequence[int], last: Sequence[int]) -> Rows:
-            return memory.rows(rings, first, last)
-
         rest = {name: np.asarray(leaf) for name, leaf in named_leaves(_rest(state)).items()}
-        row_bytes = memory.storage.row_bytes
-        entered = memory.entered(rings)
         rest |= {"step": np.array(step)}
-        return Snapshot(state.agent, rest, entered, memory.room, row_bytes, rows)
+        rings = jax.tree.map(np.asarray, state.memory)
+        return Snapshot.of(state.agent, rest, self.memory, rings)
 
     def restore(self, restored: Restored, where: str) -> tuple[LoopState, int]:
         """Return the state of a snapshot, and its step."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -16,6 +16,7 @@ from umdqn.loops.compiled import CompiledLoop, LoopState
 from umdqn.loops.machine import available_cores, named_exhaustion
 from umdqn.loops.progress import Progress
 from umdqn.loops.snapshot import Restored, Snapshot
+from umdqn.loops.training import finish_all
 
 T = TypeVar("T")
 
@@ -57,9 +58,9 @@ class CompiledTraining:
             ]
 
     def _first_state(self, group: tuple[int, ...], device: jax.Device) -> LoopState:
-        """The state before the first step; it is there when this returns.
+        """Return the state before the first step, once it is computed.
 
-        Reading a state whose program failed would wait for ever.
+        Waits here, because reading a state whose program failed would hang.
         """
         made = jax.block_until_ready(self._programs.init(self._keys(group)))
         return jax.block_until_ready(jax.device_put(made, device))
@@ -78,10 +79,7 @@ class CompiledTraining:
                 )
             return jax.device_get(progress)
 
-        futures = [self._pool.submit(work, group) for group in range(len(self._groups))]
-        # All come to rest, also where one fails: nothing reads a state while it changes.
-        wait(futures)
-        reports = [future.result() for future in futures]
+        reports = finish_all(self._pool, work, range(len(self._groups)))
         self._step += steps
         return [one for report in reports for one in self._split(report)]
 

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PyTree, Shaped
 
 from umdqn.envs.environment import Environment
-from umdqn.specs import Key
+from umdqn.envs.hosted import Stepped
+from umdqn.specs import AnyArray, Key
 
 Act = Callable[[Shaped[Array, "..."], Int[Array, ""]], Int[Array, ""]]
 """From an observation and the number of the step in its episode to an action."""
@@ -57,13 +58,13 @@ def advance(
     return Episode(state, elapsed, episode.total + outcome.reward), step
 
 
-def bootstrap_discount(step: Any, discount: float, truncation_terminates: bool) -> Any:
+def bootstrap_discount(step: Step | Stepped, discount: float, truncation_terminates: bool) -> Any:
     """Return the discount of a step's transition: 0 where the return ends, in JAX or NumPy.
 
     A time limit does not end the return, unless `truncation_terminates`: the agent does not see the
     time, so that the value of the state it was cut off in is still to come.
     """
-    ends = step.terminated | step.truncated if truncation_terminates else step.terminated
+    ends = step.last if truncation_terminates else step.terminated
     return discount * (1 - ends.astype("float32"))
 
 
@@ -104,25 +105,36 @@ def trajectory(env: Environment, act: Act, key: Key) -> Trajectory:
     return Trajectory(observations, actions, rewards, running, cut, final)
 
 
-def play_returns(
-    env: Environment, act: Act, key: Key, discount: float
-) -> tuple[Float[Array, ""], Float[Array, ""]]:
-    """Play one episode and return its undiscounted and its discounted return."""
+class Returns(NamedTuple):
+    """Returns of episodes, from raw rewards."""
+
+    undiscounted: Float[AnyArray, "*episodes"]
+    discounted: Float[AnyArray, "*episodes"]
+
+    def after(self, reward: AnyArray, elapsed: AnyArray, discount: float) -> Returns:
+        """Return the sums with the reward of one more step, in JAX or NumPy.
+
+        `elapsed` counts the steps before it.
+        """
+        return Returns(self.undiscounted + reward, self.discounted + discount**elapsed * reward)
+
+
+def play_returns(env: Environment, act: Act, key: Key, discount: float) -> Returns:
+    """Play one episode and return its returns."""
     reset_key, run_key = jax.random.split(key)
 
-    def running(carry: tuple[Episode, Bool[Array, ""], Array]) -> Array:
+    def running(carry: tuple[Episode, Bool[Array, ""], Returns]) -> Array:
         return ~carry[1]
 
     def step(
-        carry: tuple[Episode, Bool[Array, ""], Array],
-    ) -> tuple[Episode, Bool[Array, ""], Array]:
-        episode, _, discounted = carry
-        weight = discount**episode.elapsed
-        action = act(env.observe(episode.env), episode.elapsed)
-        env_key = jax.random.fold_in(run_key, episode.elapsed)
+        carry: tuple[Episode, Bool[Array, ""], Returns],
+    ) -> tuple[Episode, Bool[Array, ""], Returns]:
+        episode, _, returns = carry
+        elapsed = episode.elapsed
+        action = act(env.observe(episode.env), elapsed)
+        env_key = jax.random.fold_in(run_key, elapsed)
         episode, found = advance(env, episode, action, env_key)
-        return episode, found.last, discounted + weight * found.reward
+        return episode, found.last, returns.after(found.reward, elapsed, discount)
 
-    start = (begin(env, reset_key), jnp.bool_(False), jnp.float32(0))
-    episode, _, discounted = jax.lax.while_loop(running, step, start)
-    return episode.total, discounted
+    start = (begin(env, reset_key), jnp.bool_(False), Returns(jnp.float32(0), jnp.float32(0)))
+    return jax.lax.while_loop(running, step, start)[2]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float
 
 from umdqn.agents.agent import Agent
 from umdqn.agents.state import Learned
@@ -19,17 +18,10 @@ from umdqn.exploration.epsilon_greedy import constant
 from umdqn.exploration.exploration import Moment
 from umdqn.loops.acting import acting_program
 from umdqn.loops.compilation import kept_programs
-from umdqn.loops.episodes import play_returns
-from umdqn.specs import AnyArray, Key
+from umdqn.loops.episodes import Returns, play_returns
+from umdqn.specs import Key
 
 _BATCH = 256
-
-
-class Returns(NamedTuple):
-    """Returns of episodes, from raw rewards."""
-
-    undiscounted: Float[AnyArray, "episodes"]
-    discounted: Float[AnyArray, "episodes"]
 
 
 @kept_programs
@@ -43,7 +35,7 @@ def _program(
             def act(observation: Any, elapsed: Any) -> Any:
                 return agent.act(learned, observation, Moment(elapsed, elapsed), act_key)
 
-            return Returns(*play_returns(env, act, play_key, discount))
+            return play_returns(env, act, play_key, discount)
 
         # In batches, so that any number of episodes fits in memory.
         return jax.lax.map(one, jax.random.split(key, episodes), batch_size=_BATCH)
@@ -77,8 +69,8 @@ def evaluate_hosted(
 ) -> Returns:
     """Play episodes on the copies of an environment that runs in Python.
 
-    Every copy plays its share, however long its episodes are: to take the first that end would
-    prefer short ones. Episodes are given up after `limit` steps.
+    Every copy plays its share, however long its episodes are: taking the first episodes that end
+    would favour short ones. Episodes are given up after `limit` steps.
     """
     act = acting_program(dataclasses.replace(agent, exploration=constant(epsilon)))
     key, steps = jax.random.key(seed), itertools.count()
@@ -100,22 +92,20 @@ def _play_shares(
     """Play until every copy has finished its share of the episodes."""
     shares = np.full(env.copies, episodes // env.copies)
     shares[: episodes % env.copies] += 1
-    undiscounted, discounted = np.zeros(env.copies), np.zeros(env.copies)
-    weight, elapsed = np.ones(env.copies), np.zeros(env.copies, np.int64)
+    sums = Returns(np.zeros(env.copies), np.zeros(env.copies))
+    elapsed = np.zeros(env.copies, np.int64)
     finished: list[tuple[float, float]] = []
     while shares.any():
         step = env.step(choose(observation))
-        undiscounted += step.reward
-        discounted += weight * step.reward
-        weight *= discount
+        sums = sums.after(step.reward, elapsed, discount)
         elapsed += 1
-        ended = step.terminated | step.truncated
+        ended = step.last
         given_up = ~ended & (elapsed >= limit) if limit is not None else np.zeros_like(ended)
         for i in np.flatnonzero(ended | given_up).tolist():
             if shares[i]:
-                finished.append((undiscounted[i], discounted[i]))
+                finished.append((float(sums.undiscounted[i]), float(sums.discounted[i])))
                 shares[i] -= 1
-            undiscounted[i], discounted[i], weight[i], elapsed[i] = 0.0, 0.0, 1.0, 0
+            sums.undiscounted[i], sums.discounted[i], elapsed[i] = 0.0, 0.0, 0
             if given_up[i]:
                 step.following[i] = env.restart(i)
         observation = step.following

@@ -75,7 +75,7 @@ def footprint(loop: CompiledLoop | HostLoop, seeds: int) -> Footprint:
     parallel = min(seeds, available_cores()) if jax.default_backend() == "cpu" else seeds
     seen = loop.agent.spec.observation
     row = 2 * math.prod(seen.shape) * np.dtype(seen.dtype).itemsize
-    # New parameters stand beside the old ones and the gradient.
+    # New parameters are in memory together with the old ones and the gradient.
     update = 2 * _bytes(state.params) + _activations(loop.agent, batch, parallel)
     update += row * batch * (QUEUED_BATCHES if hosted else 1)
     return Footprint(
@@ -89,8 +89,8 @@ def footprint(loop: CompiledLoop | HostLoop, seeds: int) -> Footprint:
 def _activations(agent: Agent, batch: int, parallel: int) -> int:
     """Return the bytes that one update keeps between its forward and its backward pass.
 
-    Tracing the gradient takes as long as starting does: where the bound that acting gives is small
-    beside the available memory, the bound is good enough.
+    Tracing the gradient is slow. Where an upper bound, from the values that acting computes, is
+    small against the available memory, the bound is returned instead.
     """
     bound = _MOST_KEPT * batch * _computed_by_acting(agent)
     small = (available_memory() or 0) // (_MOST_KEPT * parallel)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import jax
@@ -18,9 +17,8 @@ from umdqn.envs.hosted import HostEnv
 from umdqn.exploration.exploration import Moment
 from umdqn.loops.acting import act_on_batch, follow_on_batch, random_on_batch
 from umdqn.loops.compilation import kept_programs
+from umdqn.loops.loop import Loop, learn_batch
 from umdqn.loops.progress import Progress
-from umdqn.replay.memory import Memory
-from umdqn.replay.replay import Replay
 from umdqn.replay.transition import Batch, host_transition
 from umdqn.specs import Key
 
@@ -28,22 +26,15 @@ QUEUED_BATCHES = 40
 """More updates than JAX lets wait in its queue; each keeps its batch."""
 
 
-@dataclasses.dataclass(frozen=True)
-class HostLoop:
-    """Trains one agent on copies of an environment."""
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HostLoop(Loop):
+    """Trains one agent on copies of an environment that runs in Python."""
 
-    agent: Agent
     make: Callable[[int], HostEnv]
-    replay: Replay
-    discount: float
-    update_every: int
-    truncation_terminates: bool
     copies: int = 1
 
-    @cached_property
-    def memory(self) -> Memory:
-        """The memory of one seed."""
-        return self.replay.memory(self.agent.spec.observation, self.copies)
+    def _moment(self, step: Any) -> Moment:
+        return Moment.on_host(step, self.copies)
 
 
 class HostPrograms:
@@ -68,13 +59,12 @@ class HostPrograms:
 
         def learn(
             leaves: list[Array], progress: Progress, batch: Batch, step: Int[Array, ""], key: Key
-        ) -> tuple[list[Array], Progress, Float[Array, "batch"]]:
+        ) -> tuple[tuple[list[Array], Progress], Float[Array, "batch"]]:
             """One update; its randomness comes from the run's key and its number alone."""
             state = jax.tree.unflatten(self.structure, leaves)
             key = jax.random.fold_in(key, state.updates)
-            state, outcome = agent.learn(state, batch, key)
-            progress = progress.after_update(outcome, step)
-            return jax.tree.leaves(state), progress, outcome.losses
+            (state, progress), losses = learn_batch(agent, state, progress, batch, step, key)
+            return (jax.tree.leaves(state), progress), losses
 
         def follow(actions: Array, moment: Moment, key: Key) -> Int[Array, "copies"]:
             return follow_on_batch(agent, actions, moment, key)
@@ -103,7 +93,7 @@ class HostPrograms:
             index: Any = np.zeros(batch_size, np.int64)
             weight: Any = np.ones(batch_size, np.float32)
             batch = Batch(blank, index, weight)
-            leaves, progress, _ = self.learn(leaves, progress, batch, np.int32(0), key)
+            (leaves, progress), _ = self.learn(leaves, progress, batch, np.int32(0), key)
         jax.block_until_ready(progress)
 
 

@@ -49,7 +49,7 @@ def play_hosted(
             chosen.append(int(actions[0]))
             rewards.append(float(step.reward[0]))
             observation = step.following
-            ended = bool(step.terminated[0] or step.truncated[0])
+            ended = bool(step.last[0])
             if ended or len(rewards) >= limit:
                 break
         if not ended:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import jax
 import numpy as np
 
 from umdqn.agents.state import AgentState
-from umdqn.envs.hosted import Stepped
 from umdqn.envs.positions import MOST_REPLAYED
 from umdqn.errors import notice
 from umdqn.exploration.exploration import Moment
 from umdqn.loops.episodes import bootstrap_discount
 from umdqn.loops.host import HostLoop, HostPrograms, host_programs
+from umdqn.loops.host_arrays import check_seed, position_arrays, position_of
+from umdqn.loops.loop import ExploreKeys, SeedKeys
 from umdqn.loops.machine import available_cores, keep_freed_memory, named_exhaustion
 from umdqn.loops.progress import Progress, check_finite
-from umdqn.loops.saved import check_seed, position_arrays, position_of
 from umdqn.loops.snapshot import Restored, Snapshot, from_words, random_words
-from umdqn.replay.rings import Rings, Rows
-from umdqn.replay.transition import host_transition
+from umdqn.loops.training import finish_all
+from umdqn.replay.rings import Rings
+from umdqn.replay.transition import Batch, host_transition
+from umdqn.specs import Key
 
 # Streams of randomness of one seed, apart from each other.
 _ENVIRONMENT, _BATCHES = 0, 1
@@ -42,11 +45,8 @@ class HostTraining:
 
     def advance(self, steps: int) -> list[Progress]:
         """Take `steps` steps with every seed; return one report per seed."""
-        futures = [self._pool.submit(seed.advance, steps) for seed in self.seeds]
-        # All come to rest, also where one fails: nothing reads a state while it changes.
-        wait(futures)
         with named_exhaustion():
-            return [future.result() for future in futures]
+            return finish_all(self._pool, lambda seed: seed.advance(steps), self.seeds)
 
     def warm(self) -> None:
         """Compile and run acting and learning, in the threads that will run them."""
@@ -78,11 +78,11 @@ class HostSeed:
 
     def __init__(self, loop: HostLoop, seed: int, device: jax.Device, programs: HostPrograms):
         self.loop, self._programs, self._device, self._seed = loop, programs, device, seed
-        agent_key, _, run_key, explore_key = jax.random.split(jax.random.key(seed), 4)
-        state = jax.device_put(jax.block_until_ready(programs.init(agent_key)), device)
+        keys = SeedKeys.of(jax.random.key(seed))
+        state = jax.device_put(jax.block_until_ready(programs.init(keys.agent)), device)
         self._leaves = jax.tree.leaves(state)
-        self._key, self._explore_key = jax.device_put((run_key, explore_key), device)
-        self._warm_key = jax.random.fold_in(self._explore_key, 2**31 - 1)
+        self._key = jax.device_put(keys.run, device)
+        self._explore_keys = jax.device_put(ExploreKeys.of(keys.explore), device)
         self.env = loop.make(loop.copies)
         self.memory: Rings = loop.memory.empty(np)
         self._random = np.random.default_rng([seed, _BATCHES])
@@ -113,12 +113,12 @@ class HostSeed:
         try:
             return self._advance()
         except BaseException:
-            # A later call takes these steps anew.
+            # The next call takes these steps again.
             self._target -= steps
             raise
 
     def _advance(self) -> Progress:
-        loop, memory = self.loop, self.loop.memory
+        loop = self.loop
         progress = jax.device_put(Progress.none(), self._device)
         episodes, total = 0, 0.0
         if self._observation is None:
@@ -133,17 +133,24 @@ class HostSeed:
                 episodes += int(ended.sum())
                 total += float(self._returns[ended].sum())
                 self._returns[ended] = 0.0
-            for _ in range(_updates_due(loop, self._step)):
-                batch = memory.sample(self.memory, self._random)
-                self._leaves, progress, losses = self._programs.learn(
-                    self._leaves, progress, batch, np.int32(self._step), self._key
-                )
-                self.memory = memory.update(self.memory, batch.index, losses)
-        # Reading what a program that failed should have made would wait for ever.
+            due = loop.next_update(max(self._step - loop.copies, loop.replay.warmup))
+            for _ in range(due, self._step + 1, loop.update_every):
+                progress = self._learn(progress)
+        # Wait first: reading the result of a program that failed would hang.
         progress = jax.device_get(jax.block_until_ready(progress))._replace(
             episodes=np.asarray(episodes), returns=np.asarray(total, np.float32)
         )
         return check_finite(self.state.params, self._step, progress)
+
+    def _learn(self, progress: Progress) -> Progress:
+        """Update once; return the progress with it."""
+
+        def learn(batch: Batch) -> Any:
+            step = np.int32(self._step)
+            return self._programs.learn(self._leaves, progress, batch, step, self._key)
+
+        self.memory, (self._leaves, progress) = self.loop.update(self.memory, self._random, learn)
+        return progress
 
     def _begin(self) -> np.ndarray:
         observation = self.env.reset(_stream(self._seed, _ENVIRONMENT))
@@ -157,8 +164,8 @@ class HostSeed:
         assert seen is not None
         step = self.env.step(self._actions)
         discounts = bootstrap_discount(step, loop.discount, loop.truncation_terminates)
-        rewards, last = _clipped(loop, step), step.terminated | step.truncated
-        # Where a time limit cut the episode, too: its return goes on.
+        rewards, last = loop.agent.spec.clipped(step.reward), step.last
+        # Also after truncation: the target needs the policy's action in the final observation.
         followed = self._follow(step.observation, ~step.terminated)
         for copy in range(loop.copies):
             transition = host_transition(
@@ -190,18 +197,15 @@ class HostSeed:
 
     def _choose(self) -> np.ndarray:
         """Choose the next actions of all copies."""
-        copies, warmup = self.loop.copies, self.loop.replay.warmup
-        warm = self._step < warmup
-        since = self._step if warm else self._step - warmup
-        moment = Moment.on_host(since, copies)
-        if self.loop.agent.policy is not None:
-            key = self._warm_key if warm else self._explore_key
-            chosen = self._programs.follow(self._followed, moment, key)
-        elif warm:
-            chosen = self._programs.random(moment, self._warm_key)
-        else:
-            chosen = self._programs.act(self._leaves, self._observation, moment, self._explore_key)
-        return np.asarray(chosen)
+        loop, programs = self.loop, self._programs
+
+        def act(moment: Moment, key: Key) -> Any:
+            if loop.agent.policy is not None:
+                return programs.follow(self._followed, moment, key)
+            return programs.act(self._leaves, self._observation, moment, key)
+
+        warm = self._step < loop.replay.warmup
+        return np.asarray(loop.choose(self._step, warm, self._explore_keys, programs.random, act))
 
     def snapshot(self) -> Snapshot:
         """Return the seed as files keep it."""
@@ -213,13 +217,7 @@ class HostSeed:
         }
         if self._observation is not None:
             rest |= {"observation": self._observation, **position_arrays(self.env.position())}
-        memory, rings = self.loop.memory, self.memory
-
-        def rows(first: Sequence[int], last: Sequence[int]) -> Rows:
-            return memory.rows(rings, first, last)
-
-        row_bytes = memory.storage.row_bytes
-        return Snapshot(self.state, rest, memory.entered(rings), memory.room, row_bytes, rows)
+        return Snapshot.of(self.state, rest, self.loop.memory, self.memory)
 
     def restore(self, restored: Restored, where: str) -> None:
         """Continue from a snapshot; `where` names its file in errors."""
@@ -257,20 +255,8 @@ class HostSeed:
             self.memory = self.loop.memory.begin(self.memory, copy, observation[copy])
         self._returns[new] = 0.0
         self._followed = self._follow(observation)
-        # What the other copies do next was chosen before the last update.
+        # The other copies keep the actions that were chosen before the last update.
         self._actions = np.where(new, self._choose(), self._actions)
-
-
-def _clipped(loop: HostLoop, step: Stepped) -> np.ndarray:
-    """Rewards as learning sees them."""
-    clip = loop.agent.spec.reward_clip
-    return step.reward if clip is None else np.clip(step.reward, -clip, clip)
-
-
-def _updates_due(loop: HostLoop, step: int) -> int:
-    """Updates that the last step of all copies makes due."""
-    before = max(step - loop.copies, loop.replay.warmup)
-    return max(step // loop.update_every - before // loop.update_every, 0)
 
 
 def _stream(seed: int, stream: int) -> int:

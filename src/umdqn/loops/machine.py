@@ -14,12 +14,12 @@ from typing import Any
 import jax
 
 from umdqn.errors import UmdqnError, notice, one_line
-from umdqn.loops.places import user_folder
+from umdqn.folders import user_folder
 
 # Parameters of glibc's mallopt, and a size above all working memories and below large replays.
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _KEPT = 256 * 2**20
-# How programs say that memory ended, depending on where it did.
+# Messages of JAX when memory runs out.
 _OUT_OF_MEMORY = re.compile("RESOURCE_EXHAUSTED|out of memory", re.IGNORECASE)
 
 
@@ -61,8 +61,8 @@ def keep_compiled_programs() -> None:
     cache = user_folder("XDG_CACHE_HOME", ".cache")
     if cache is None:
         notice(
-            "there is no home directory to keep compiled programs in: every process compiles anew "
-            "(XDG_CACHE_HOME names another place)"
+            "no home directory to cache compiled programs in: every process compiles them again "
+            "(set XDG_CACHE_HOME to a directory)"
         )
         return
     jax.config.update("jax_compilation_cache_dir", str(cache))
@@ -71,7 +71,7 @@ def keep_compiled_programs() -> None:
 
 @contextlib.contextmanager
 def named_exhaustion() -> Iterator[None]:
-    """Turn what JAX and NumPy raise where memory ends into an error of one line."""
+    """Turn out-of-memory errors of JAX and NumPy into one line."""
     try:
         yield
     except (MemoryError, jax.errors.JaxRuntimeError) as error:
@@ -83,8 +83,8 @@ def named_exhaustion() -> Iterator[None]:
 def keep_freed_memory() -> None:
     """Keep freed blocks of memory in this process, where the C library can.
 
-    A compiled program takes its working memory anew at each call. Large blocks would come from the
-    system each time, and every page of them costs a fault: with pictures, a third of an update.
+    A compiled program allocates its working memory at each call. By default the C library gets
+    large blocks from the system each time: with pictures, page faults take a third of an update.
     """
     set_option = _of_c_library("mallopt")
     if set_option is not None:
@@ -93,7 +93,7 @@ def keep_freed_memory() -> None:
 
 
 def return_freed_memory() -> None:
-    """Return freed memory to the system, where the C library can; compilers leave much of it."""
+    """Return freed memory to the system, where the C library can; compilation leaves much of it."""
     trim = _of_c_library("malloc_trim")
     if trim is not None:
         trim(0)
@@ -107,7 +107,7 @@ def _of_c_library(name: str) -> Callable[..., Any] | None:
 def peak_memory() -> int | None:
     """Return the most bytes that this process ever held, or None if the system does not tell."""
     status = Path("/proc/self/status")
-    if status.exists():  # Linux, where the next way counts the parent process, too
+    if status.exists():  # Linux, where `ru_maxrss` also counts the parent process
         lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
         # Some sandboxes do not tell.
         return int(lines["VmHWM"].split()[0]) * 1024 if "VmHWM" in lines else None

@@ -33,7 +33,7 @@ class Progress(NamedTuple):
     @classmethod
     def none(cls) -> Progress:
         """Return the progress of no steps."""
-        # Arrays of their own: programs that write them in place take each one once.
+        # An array per field: a program cannot be given the same donated array twice.
         count, total = partial(jnp.zeros, (), jnp.int32), partial(jnp.zeros, (), jnp.float32)
         return cls(count(), total(), count(), total(), count(), total(), jnp.int32(-1))
 

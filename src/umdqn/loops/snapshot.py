@@ -1,9 +1,10 @@
-"""One seed at one step, as files keep it."""
+"""One seed at one step, as files keep it, and checks of the arrays that files hold."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -12,7 +13,8 @@ from jaxtyping import PyTree
 
 from umdqn.agents.state import AgentState
 from umdqn.errors import UmdqnError
-from umdqn.replay.rings import Rows
+from umdqn.replay.memory import Memory
+from umdqn.replay.rings import Rings, Rows
 
 T = TypeVar("T")
 
@@ -34,6 +36,20 @@ class Snapshot(NamedTuple):
     """About how many bytes a row takes in files."""
     rows: Callable[[Sequence[int], Sequence[int]], Rows]
     """Return the rows entered between given counts."""
+
+    @classmethod
+    def of(
+        cls, agent: AgentState, rest: dict[str, np.ndarray], memory: Memory, rings: Rings
+    ) -> Snapshot:
+        """Return the snapshot of a seed with NumPy rings."""
+        return cls(
+            agent,
+            rest,
+            memory.entered(rings),
+            memory.room,
+            memory.storage.row_bytes,
+            partial(memory.rows, rings),
+        )
 
     def pieces(self, since: Sequence[int]) -> Iterator[tuple[list[int], Rows]]:
         """Yield the rows entered since given counts, in pieces that take little memory.
@@ -84,6 +100,36 @@ def from_named(like: T, arrays: Mapping[str, np.ndarray], where: str) -> T:
     )
 
 
+class Like(NamedTuple):
+    """Kinds of types and shape of an array; -1 allows any length."""
+
+    kinds: str
+    shape: tuple[int, ...]
+
+
+def check_arrays(
+    arrays: Mapping[str, np.ndarray], expected: Mapping[str, Like], where: str
+) -> None:
+    """Raise `UmdqnError` unless arrays are there with the expected types and shapes."""
+    for name, like in expected.items():
+        array = arrays.get(name)
+        good = array is not None and array.dtype.kind in like.kinds and _fits(array, like.shape)
+        if not good:
+            found = "missing" if array is None else f"{array.dtype} of shape {array.shape}"
+            raise UmdqnError(f"{where} is corrupt: array {name!r} is {found}")
+
+
+def _fits(array: np.ndarray, shape: tuple[int, ...]) -> bool:
+    pairs = zip(array.shape, shape, strict=False)
+    return array.ndim == len(shape) and all(want in (-1, have) for have, want in pairs)
+
+
+def require(condition: Any, what: str, where: str) -> None:
+    """Raise `UmdqnError` unless what an array holds makes sense."""
+    if not condition:
+        raise UmdqnError(f"{where} is corrupt: {what}")
+
+
 def random_words(random: np.random.Generator) -> np.ndarray:
     """Return the state of a generator as numbers."""
     state: Any = random.bit_generator.state
@@ -98,7 +144,7 @@ def random_words(random: np.random.Generator) -> np.ndarray:
 def from_words(words: np.ndarray) -> np.random.Generator:
     """Return the generator of such a state."""
     numbers = [int(word) for word in words]
-    # Whether half of a word is left over, and which: other numbers would not fit into the state.
+    # Whether 32 bits of a word are left over, and these bits; NumPy accepts no other numbers.
     numbers[4], numbers[5] = int(numbers[4] > 0), numbers[5] & (2**32 - 1)
     bits = np.random.PCG64()
     bits.state = {

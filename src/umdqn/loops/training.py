@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor, wait
+from typing import Protocol, TypeVar, runtime_checkable
 
 from umdqn.agents.state import AgentState
 from umdqn.loops.progress import Progress
 from umdqn.loops.snapshot import Restored, Snapshot
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @runtime_checkable
@@ -37,3 +41,13 @@ class Training(Protocol):
     def close(self) -> None:
         """Release threads and environments."""
         ...
+
+
+def finish_all(pool: Executor, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """Return what `work` makes of each item, in the threads of a pool.
+
+    Waits for all of them, also where one raises: nothing reads a state while it changes.
+    """
+    futures = [pool.submit(work, item) for item in items]
+    wait(futures)
+    return [future.result() for future in futures]

@@ -34,7 +34,7 @@ class KL(Metric):
 
     def comparisons(self) -> Mapping[View, Comparison]:
         densities: dict[View, Comparison] = {"density": _Densities(self)}
-        # A projected target has no mass at most atoms: seen from the prediction, infinitely far.
+        # A projected target has no mass at most atoms: the reverse divergence would be infinite.
         masses: dict[View, Comparison] = {"masses": _Masses(self)}
         return masses | densities if self.direction == "forward" else densities
 
@@ -78,8 +78,8 @@ class _Densities(Comparison):
     ) -> Float[Array, ""]:
         """The expectation of `-log q` over the target, smoothed over the width of a cell.
 
-        Returns beyond the support count as if they were at its edge: far from what is predicted,
-        densities say nothing, and the moments of a law find their way apart from its shape.
+        Returns beyond the support count as if they were at its edge: there the predicted density
+        carries no information, and the law's moments are learned apart from its shape.
         """
         assert isinstance(target, TrainedLaw)
         particles = target.cells(points)

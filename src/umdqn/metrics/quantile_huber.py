@@ -1,4 +1,4 @@
-"""Quantile regression with Huber's loss: pair by pair, and by prefix sums over sorted targets."""
+"""Quantile regression with Huber's loss, for metrics: pair by pair, or by prefix sums."""
 
 from __future__ import annotations
 

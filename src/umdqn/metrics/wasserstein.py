@@ -17,7 +17,7 @@ from umdqn.metrics.quantile_huber import inside, paired_quantile_huber, quantile
 from umdqn.parts.ranges import Range
 from umdqn.specs import Key
 
-# Up to this many pairs of a quantile and a target, looking at each beats sorting the targets.
+# Up to this many pairs of a quantile and a target, summing over pairs is faster than sorting.
 _FEW_PAIRS = 64 * 64
 
 
@@ -65,5 +65,6 @@ class _Regression(Comparison):
             for x in (quantiles, targets.positions)
         )
         loss = regress(quantiles, fractions, positions, targets.weights, self.metric.kappa)
-        # Beside the loss of the moments, the number of quantiles must not count.
+        # Average, so that the number of quantiles does not change the weight against the loss of
+        # the moments.
         return loss / quantiles.shape[0] if support.open else loss

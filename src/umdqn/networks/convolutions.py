@@ -59,7 +59,7 @@ class Convolution(eqx.Module):
 
 
 def _blocks(x: Shaped[Array, "h w c"], size: int) -> Shaped[Array, "i j d"]:
-    """Squares of pixels as single pixels with more channels; what is left over at the end goes."""
+    """Squares of pixels as single pixels with more channels; a remainder at the end is dropped."""
     if size == 1:
         return x
     rows, columns, channels = x.shape[0] // size, x.shape[1] // size, x.shape[2]

@@ -84,7 +84,7 @@ class Picture(Front):
 
     def __call__(self, observation: Shaped[Array, "..."]) -> Float[Array, "size"]:
         x = jnp.moveaxis(observation, 0, -1) if self.channels_first else observation
-        # Pixels are bytes: they are moved as such, and scaled when they are in place.
+        # Patches are gathered as bytes, which is fast, and scaled afterwards.
         first, *rest = self.convolutions
         x = first.from_patches(self.scale(first.patches(x)))
         for convolution in rest:

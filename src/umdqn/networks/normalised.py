@@ -17,7 +17,7 @@ from umdqn.networks.pieces import rejoin, split
 from umdqn.networks.torso import Embedding, Torso
 from umdqn.specs import UNBOUNDED, Key, Observation
 
-# Observations after which the average forgets, so that it goes on following what is seen.
+# Length of the running average in observations, so that it keeps adapting.
 _LONGEST = 1e6
 _LEAST_VARIANCE = 1e-8
 # Standard deviations beyond which numbers are clipped, as Stable-Baselines3 does.

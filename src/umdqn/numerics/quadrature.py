@@ -35,8 +35,8 @@ def running_sum(values: Float[Array, "points"]) -> Float[Array, "points"]:
             values = jnp.pad(values, (0, blocks * _BLOCK - count))
         rows = values.reshape(blocks, _BLOCK)
         before = product(jnp.sum(rows, axis=1), np.triu(np.ones((blocks, blocks), np.float32), 1))
-        # The last operation is a product, whose result XLA keeps: it would evaluate an addition
-        # again inside whatever uses the sums.
+        # The last operation is a product, whose result XLA stores: an addition would be recomputed
+        # in each operation that uses the sums.
         carried = jnp.concatenate([rows, before[:, None]], axis=1)
         return product(carried, _BLOCK_SUMS).reshape(-1)[:count]
 
@@ -44,10 +44,10 @@ def running_sum(values: Float[Array, "points"]) -> Float[Array, "points"]:
 
 
 def kept(values: Float[Array, "points"]) -> Float[Array, "points"]:
-    """The same values, which XLA for CPUs computes once and keeps.
+    """Return the same values, in a form that XLA for CPUs computes only once.
 
-    It evaluates cheap-looking expressions, table look-ups included, anew inside each operation that
-    uses them, and ignores optimisation barriers; the result of a product it keeps.
+    XLA recomputes expressions that look cheap, table look-ups included, inside each operation that
+    uses them, and ignores optimisation barriers. It stores the result of a matrix product.
     """
 
     def multiplied(values: Array) -> Array:

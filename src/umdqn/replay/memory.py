@@ -15,8 +15,8 @@ from umdqn.replay.storage import Storage
 from umdqn.replay.transition import Batch, Transition
 from umdqn.specs import Observation
 
-# Room for the frames that are no transitions: those before and after an episode.
-_SPARE_FRAMES = 20
+# One spare row per 20 transitions, for the frames that start no transition.
+_TRANSITIONS_PER_SPARE_ROW = 20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,11 +44,11 @@ class Memory(abc.ABC):
         """Draw a batch."""
 
     def transitions(self, rings: Rings, index: Any) -> Transition:
-        """Return what the rows of an index tell, `n_step` steps taken together."""
+        """Return the transitions that begin at given rows, each over up to `n_step` steps."""
         return self.storage.transitions(rings, index, self.n_step)
 
     def update(self, rings: Rings, index: Any, losses: Any) -> Rings:
-        """Take note of the losses of transitions that were drawn."""
+        """Record the losses of transitions that were drawn, for memories with priorities."""
         return rings
 
     @property
@@ -81,5 +81,5 @@ def make_storage(observation: Observation, capacity: int, copies: int) -> Storag
     """Return the layout that suits observations: pictures are kept once, vectors in pairs."""
     if not observation.is_picture:
         return PairStorage(observation, -(-capacity // copies), copies)
-    slots = -(-(capacity + capacity // _SPARE_FRAMES) // copies)
+    slots = -(-(capacity + capacity // _TRANSITIONS_PER_SPARE_ROW) // copies)
     return FrameStorage(observation, max(slots, 4 * observation.stack), copies)

@@ -67,7 +67,8 @@ class Storage(abc.ABC):
     def transitions(self, rings: Rings, index: Any, n_step: int = 1) -> Transition:
         """Return the transitions of given rows, or of up to `n_step` rows from each one on.
 
-        They end with the episode, or before an action that the policy to follow would not take.
+        They end with the episode, or before the first stored action that differs from the fixed
+        policy's.
         """
         numbers = rings["numbers"]
         action, reward, discount, last, followed = numbers[index].T

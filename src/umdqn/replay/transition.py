@@ -1,4 +1,4 @@
-"""What memories hold and hand out."""
+"""Transitions that memories store, and batches that they return."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Transition(NamedTuple):
     discount: Float[Array, "..."]
     next_observation: Shaped[Array, "..."]
     next_action: Int[Array, "..."] | None = None
-    """What a fixed policy does next, where the agent follows one; -1 or None elsewhere."""
+    """Action of the fixed policy in the next observation; -1 or None without a fixed policy."""
 
 
 def host_transition(*arrays: Any) -> Transition:

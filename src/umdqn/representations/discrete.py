@@ -96,7 +96,7 @@ def placed(
     support: Support,
     weights: Float[Array, "actions count"],
 ) -> Float[Array, "actions count"]:
-    """Return returns, from numbers in units of the support, with the moments that this may hold."""
+    """Return atoms as returns, from numbers in units of the support; an open one sets moments."""
     support = support.of_shape((outputs.shape[0],))
     if support.open:
         support = support.matched(*_moments(outputs, weights))

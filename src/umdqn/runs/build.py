@@ -21,15 +21,15 @@ from umdqn.errors import UmdqnError, check
 from umdqn.loops import evaluation
 from umdqn.loops.compiled import CompiledLoop
 from umdqn.loops.compiled_training import CompiledTraining
-from umdqn.loops.evaluation import Returns
+from umdqn.loops.episodes import Returns
 from umdqn.loops.footprint import Footprint, footprint, require
 from umdqn.loops.host import HostLoop
 from umdqn.loops.host_training import HostTraining
 from umdqn.runs.checkpoints import Checkpoints
 from umdqn.runs.config import Config
-from umdqn.runs.following import check_chain, given_policy, runs_compiled
 from umdqn.runs.manifests import read_manifest
-from umdqn.runs.policy import EVALUATION_STREAM
+from umdqn.runs.policy_names import check_chain, given_policy, runs_compiled
+from umdqn.runs.predict import EVALUATION_STREAM
 from umdqn.runs.run_name import RunName
 from umdqn.specs import EnvSpec
 

@@ -91,6 +91,6 @@ class Callbacks(Callback):
                 answer = getattr(member, event)(*details)
             except StopTraining:
                 answer = False
-            # Only a False: callbacks that return nothing, or numbers, go on.
+            # Only False stops: None and numbers do not, not even 0.
             go_on &= not (isinstance(answer, bool | np.bool_) and not answer)
         return go_on

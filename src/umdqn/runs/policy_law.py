@@ -9,18 +9,18 @@ from typing import Any
 import jax
 import numpy as np
 
-from umdqn.calibration.trust import Trust
+from umdqn.calibration.summary import Summary
 from umdqn.envs.catalogue import named
 from umdqn.errors import UmdqnError, check_count
 from umdqn.laws.law import Law
-from umdqn.loops.evaluation import Returns
+from umdqn.loops.episodes import Returns
 from umdqn.loops.machine import use_all_cores
 from umdqn.runs.build import environment
 from umdqn.runs.callbacks import Callback
 from umdqn.runs.config import Config
 from umdqn.runs.configure import configure
 from umdqn.runs.fields import flattened
-from umdqn.runs.following import check_explore, policy_name, trust_policy
+from umdqn.runs.policy_names import check_explore, policy_name, trust_policy
 from umdqn.runs.run import Run, load
 from umdqn.runs.start import train_config
 
@@ -48,7 +48,7 @@ class PolicyLaw:
         return self.run.path
 
     @property
-    def trust(self) -> Trust | None:
+    def trust(self) -> Summary | None:
         """What calibration found; None if never done."""
         return self.run.trust
 

@@ -60,10 +60,9 @@ _ATARI_BASELINES: dict[str, Fields] = {
     agent: {"optimiser.epsilon": 3.125e-4} for agent in ("dqn", "cdqn", "qr-dqn", "iqn", "fqf")
 }
 
-# What all tuned settings share. A target network that follows slowly but steadily, steps of several
-# rewards, and a choice and an evaluation of the next action by different networks hold down what
-# maximisation adds to laws. At a discount of 0.99 the error of the mean falls by 0.99 with every
-# step of the target network: rate, n_step and length of a run belong together.
+# Shared by all tuned settings. A slow moving average as target network, n-step returns and double
+# estimation reduce the maximisation bias of laws. At a discount of 0.99 the error of the mean falls
+# by 0.99 with every step of the target network: rate, n_step and length of a run belong together.
 _TRUE: Fields = {
     "metric.sampling": "stratified",
     "optimiser.epsilon": 1e-8,
@@ -125,7 +124,7 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
                 "exploration.end": 0.4,
             },
             **_TUNED,
-            # The Cramer distance hardly feels a blurred mode: it needs a sharper start.
+            # The Cramer distance hardly changes where a mode is blurred: it needs a sharper start.
             "umdqn-c": {"representation.point_scale": 60.0},
         },
         # For policies that work within 100,000 steps.

@@ -71,7 +71,7 @@ class Records:
         """
         data = self.check(mark or Mark(0, None))
         if ended and mark is not None and len(data) > mark.size:
-            raise UmdqnError(f"{self.path} is corrupt: it goes on after the end of the run")
+            raise UmdqnError(f"{self.path} is corrupt: it has lines after the end of the run")
         # Text after the last line break is a line that a crash cut short.
         lines = enumerate(data.split(b"\n")[:-1], start=1)
         records: dict[tuple[int, int], Record] = {}

@@ -16,17 +16,17 @@ from jaxtyping import Array, Int, Shaped
 from umdqn.agents.agent import Agent
 from umdqn.agents.state import Learned
 from umdqn.calibration.scores import report
-from umdqn.calibration.trust import Trust
+from umdqn.calibration.summary import Summary
 from umdqn.errors import UmdqnError, check, check_count, notice
 from umdqn.laws.law import Law
 from umdqn.loops.acting import greedy_program
 from umdqn.loops.compilation import kept_programs
-from umdqn.loops.evaluation import Returns
+from umdqn.loops.episodes import Returns
 from umdqn.runs.build import build_agent, evaluate, forecast
 from umdqn.runs.curves import as_frame, plot_curve
 from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import write_sealed
-from umdqn.runs.policy import Policy, batched
+from umdqn.runs.predict import Policy, batched
 from umdqn.runs.schemas import read_calibration
 from umdqn.runs.trust import trust_run
 
@@ -229,14 +229,14 @@ class Run:
         return self._reports[episodes]
 
     @property
-    def trust(self) -> Trust | None:
+    def trust(self) -> Summary | None:
         """What calibration of this checkpoint found, now or saved earlier; None if never done."""
         if self._reports:
-            return Trust.of(self._reports[max(self._reports)])
+            return Summary.of(self._reports[max(self._reports)])
         return self._saved_trust
 
     @cached_property
-    def _saved_trust(self) -> Trust | None:
+    def _saved_trust(self) -> Summary | None:
         if not self._calibration_path.exists():
             return None
         try:
@@ -253,7 +253,7 @@ class Run:
         """
         if not self._reports:
             raise UmdqnError("nothing to save: call calibration() first")
-        trust = dataclasses.asdict(Trust.of(self._reports[max(self._reports)]))
+        trust = dataclasses.asdict(Summary.of(self._reports[max(self._reports)]))
         write_sealed(self._calibration_path, {"steps": self._steps_by_name, "trust": trust})
         return self._calibration_path
 

@@ -1,9 +1,9 @@
 """Schemas of the JSON files that runs, sweeps and reports are made of.
 
-A file may be sealed with a sound checksum and still hold nonsense: another program wrote it, or
-somebody changed it on purpose. Every file is compared with its schema when it is read, so that
-nothing after that meets a missing key, another type, or a path that leads out of the run. Keys that
-a schema does not know are kept.
+A file with a valid checksum can still hold nonsense: another program wrote it, or it was changed on
+purpose. Every file is compared with its schema when it is read, so that later code meets no missing
+key, no other type, and no path that leads out of the run. Keys that a schema does not know are
+kept.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 import msgspec
 from msgspec import Meta
 
-from umdqn.calibration.trust import Trust
+from umdqn.calibration.summary import Summary
 from umdqn.errors import UmdqnError
 from umdqn.loops.progress import Progress
 from umdqn.runs.files import read_json, read_sealed
@@ -70,7 +70,7 @@ class Calibration(TypedDict):
     """`calibration.json` of a run."""
 
     steps: dict[Seed, Count]
-    trust: Trust
+    trust: Summary
 
 
 class JobData(TypedDict):
@@ -129,10 +129,10 @@ def read_unsealed(path: Path, schema: type[T]) -> T:
     return checked(read_json(path), schema, path)
 
 
-def read_calibration(path: Path) -> tuple[dict[str, int], Trust]:
+def read_calibration(path: Path) -> tuple[dict[str, int], Summary]:
     """Read a saved calibration: the steps of its checkpoint by seed, and what it found."""
     found: Any = read_checked(path, Calibration)
-    return found["steps"], msgspec.convert(found["trust"], Trust)
+    return found["steps"], msgspec.convert(found["trust"], Summary)
 
 
 def check_resumable(index: Any, seeds: list[int], path: Path) -> dict[str, Any]:

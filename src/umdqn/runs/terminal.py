@@ -123,7 +123,7 @@ class StatusLine:
 
 
 class _Above:
-    """Stands for a stream while a status line is shown."""
+    """Replaces a stream while a status line is shown."""
 
     def __init__(self, stream: TextIO, line: StatusLine):
         self._stream, self._line = stream, line

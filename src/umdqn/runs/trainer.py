@@ -66,7 +66,7 @@ class Trainer:
         if much:
             try:
                 training.warm()
-                # Saving fragments the memory that programs have freed; they then take some anew.
+                # Saving fragments freed memory, so that programs then allocate more.
                 self.directory.checkpoints.rehearse(training.snapshots())
                 training.warm()
             except BaseException:

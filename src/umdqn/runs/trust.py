@@ -17,9 +17,9 @@ from umdqn.errors import UmdqnError
 from umdqn.parts.imports import allow, file_of, is_allowed
 from umdqn.parts.objects import PREFIX
 from umdqn.runs.files import read_json
-from umdqn.runs.keys import is_signed, sign
 from umdqn.runs.kinds import KINDS
 from umdqn.runs.run_name import RunName
+from umdqn.runs.signing import is_signed, sign
 
 Data = Mapping[str, Any]
 
@@ -77,7 +77,7 @@ def signed(configs: Sequence[Data]) -> dict[str, Any]:
 
 
 def check_trust(path: Path, configs: Sequence[Data], said: Data) -> None:
-    """Raise `Untrusted` if reading configurations of a file would import what nobody allowed.
+    """Raise `Untrusted` if reading configurations would import code that the user has not allowed.
 
     `said` is what `signed` had returned when the file was written.
     """
@@ -99,7 +99,7 @@ def check_trust(path: Path, configs: Sequence[Data], said: Data) -> None:
         for name, field in wanted.items()
     )
     raise Untrusted(
-        f"{path} was not made by you on this machine, and to read it is to run code: {code}; "
+        f"{path} was not made by you on this machine, and reading it would import code: {code}; "
         "--trust allows it (in Python: trust=True)"
     )
 

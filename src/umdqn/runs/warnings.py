@@ -35,7 +35,7 @@ class Warnings:
             self._tell(
                 "edges",
                 f"{mass:.0%} of the mass of laws at step {step:,} sits at the edges of "
-                f"{self._where}, so that they are not to be trusted; {self._advice}",
+                f"{self._where}, so that they cannot be trusted; {self._advice}",
             )
 
     def _tell(self, kind: str, text: str) -> None:

@@ -40,8 +40,8 @@ class _LearnedPlacer(Placer):
         return Support(mean, self.reach * std, Moments(mean, std))
 
     def rescaled(self, before: Unit, after: Unit) -> Placer:
-        """Keeps the means, once units are informed; standard deviations change with the unit."""
-        # What was learned in a unit that means nothing may be far beyond any return.
+        """Keep the means while the unit changes; standard deviations change with it."""
+        # Before a first return other than 0 the unit is arbitrary: means start at the centre.
         known = before.informed
         ratio = jnp.where(known, before.scale / after.scale, 0.0)
         shift = jnp.where(known, (before.centre - after.centre) / after.scale, 0.0)
@@ -64,8 +64,8 @@ class LearnedSupport(SupportRule):
     mean_weight: Positive = 3.0
     """How much the error of the mean counts in the loss, against spread and shape."""
     floor: Positive = 0.3
-    """Standard deviation, relative to the typical one, below which squared errors count no more
-    than at it: bounds what one rare target can do to a law that is nearly a point."""
+    """Standard deviation, relative to the typical one, that is added to a law's own in the divisor
+    of squared errors: limits how much one rare target changes a law that is nearly a point."""
 
     def unit(self, domain: Domain | None, bounded: bool) -> Unit:
         return Unit.of(0.0, 1.0)
@@ -81,7 +81,7 @@ class LearnedSupport(SupportRule):
         mean, std = support.moments
         location = self.mean_weight * (target.mean - mean) ** 2 / (2 * unit.deviation**2)
         # Its gradient in log std is (std^2 - square) / (std^2 + floor^2): zero on average where the
-        # variance is that of the targets. The floor bounds what a rare target can do.
+        # variance is that of the targets. The floor limits the effect of a rare target.
         now = jax.lax.stop_gradient(std)
         square = target.error**2 + target.variance
         weight = (now**2 - square) / (now**2 + (self.floor * unit.deviation) ** 2)

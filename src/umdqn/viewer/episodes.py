@@ -11,7 +11,7 @@ import numpy as np
 from umdqn.errors import UmdqnError
 from umdqn.figures.watching import Scene, film
 from umdqn.runs.build import environment
-from umdqn.runs.policy import Policy
+from umdqn.runs.predict import Policy
 from umdqn.viewer.loaded import Loaded, Recent
 from umdqn.viewer.numbers import plain
 from umdqn.viewer.roots import NotFound

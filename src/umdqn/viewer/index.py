@@ -38,7 +38,7 @@ class Known(NamedTuple):
     """The last steps that were seen, and when they were written."""
 
     def followed_by(self, step: int, written: float) -> tuple[tuple[int, float], ...]:
-        """Return the last steps, with one that is newer; a run that was set back begins anew."""
+        """Return the last steps with a new one, which stands alone if a resume went back."""
         before = self.seen[-1:] and self.seen[-1]
         if before and before[0] == step:
             return self.seen

@@ -9,13 +9,13 @@ import numpy as np
 from umdqn.errors import InvalidField, UmdqnError
 from umdqn.runs.fields import name_of
 from umdqn.viewer.asked import Asked
+from umdqn.viewer.calibrations import Reports
 from umdqn.viewer.episodes import Episodes, Recording, scene_of, told
 from umdqn.viewer.exact import exact, policy_of_truth
 from umdqn.viewer.index import checkpoint_steps
 from umdqn.viewer.loaded import Loaded, Shelf
 from umdqn.viewer.roots import NotFound, Roots
 from umdqn.viewer.states import every_state, observation, picker
-from umdqn.viewer.trust import Reports
 from umdqn.viewer.views import scores_program
 
 _MOST_EPISODES = 2_000

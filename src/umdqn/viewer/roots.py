@@ -16,7 +16,7 @@ _MANIFEST = "manifest.json"
 # Directories that one search looks into: enough for thousands of runs, bounded for `/`.
 _MOST_DIRECTORIES = 40_000
 _DEEPEST = 6
-# Seconds between two searches for runs that nobody has seen.
+# Least seconds between two searches for new runs.
 _PAUSE = 1.0
 
 

@@ -100,7 +100,7 @@ def _socket(host: str, port: int) -> socket.socket:
 
 
 def _server(app: Guard) -> uvicorn.Server:
-    # What goes wrong in a request is answered to it; malformed requests are no news.
+    # Errors are answered to the request that caused them, and not logged.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
         app,

@@ -1,4 +1,4 @@
-"""Policies: the greedy actions of a trained agent."""
+"""Predict actions with a trained agent, by the interface of Stable-Baselines3 policies."""
 
 from __future__ import annotations
 

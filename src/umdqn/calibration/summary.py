@@ -1,4 +1,4 @@
-"""How far laws can be trusted: the small part of a report that stays with a run."""
+"""The summary of a calibration report, which is saved with a run and is its `trust`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclasses.dataclass(frozen=True)
-class Trust:
+class Summary:
     """How well laws agreed with realised returns."""
 
     verdict: str
@@ -24,8 +24,8 @@ class Trust:
     """Episodes that were compared."""
 
     @classmethod
-    def of(cls, report: dict[str, Any]) -> Trust:
-        """Return the trust that a report of calibration gives."""
+    def of(cls, report: dict[str, Any]) -> Summary:
+        """Return the summary of a report."""
         named = {field.name for field in dataclasses.fields(cls)} - {"coverage_90"}
         return cls(coverage_90=report["coverage"]["0.9"], **{name: report[name] for name in named})
 

@@ -1,4 +1,4 @@
-"""Places for files of the user's that belong to no run."""
+"""Folders for files of the user that belong to no run: the cache and the signing key."""
 
 from __future__ import annotations
 

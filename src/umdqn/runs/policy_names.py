@@ -1,4 +1,7 @@
-"""Names of policies to follow: a checkpoint of a run, `module:attribute`, or an object."""
+"""From the field `policy` of a configuration to the fixed policy that an agent follows.
+
+A name is that of a checkpoint of a run, `module:attribute`, or that of an object in this process.
+"""
 
 from __future__ import annotations
 
@@ -70,14 +73,14 @@ def check_chain(run: RunName) -> None:
         path = following.path.resolve()
         if path in seen:
             chain = ", ".join(map(str, seen))
-            raise UmdqnError(f"policy {str(run)!r} never acts: each of {chain} follows the next")
+            raise UmdqnError(f"policies follow each other in a circle: {chain}")
         seen.append(path)
         config, *_ = read_manifest(path)
         following = RunName.read(config.policy)
 
 
 def runs_compiled(name: str, entry: Entry) -> bool:
-    """Return whether a policy can run inside of compiled programs; "" stands for the agent's own.
+    """Return whether a policy can run inside of compiled programs; "" is the agent's own.
 
     On a finite MDP any policy is a table.
     """

@@ -1,4 +1,4 @@
-"""The key of this user on this machine: it signs what the user has made."""
+"""Sign JSON data with the key of this user on this machine, and check such signatures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from umdqn.errors import UmdqnError, notice
-from umdqn.loops.places import user_folder
+from umdqn.folders import user_folder
 from umdqn.runs.files import open_regular
 
 _LENGTH = 32

@@ -1,48 +1,17 @@
-"""What the host loop saves of a seed besides its agent and memory, and checks when it reads it."""
+"""Arrays that the host loop saves of a seed besides agent and memory, and their checks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from umdqn.envs.positions import MOST_REPLAYED, Position
-from umdqn.errors import UmdqnError
+from umdqn.loops.snapshot import Like, check_arrays, require
 from umdqn.specs import EnvSpec
 
 _FORGOTTEN = -1
-"""Stands for the length of an episode whose actions are not kept."""
-
-
-class Like(NamedTuple):
-    """Kinds of types and shape of an array; -1 stands for any length."""
-
-    kinds: str
-    shape: tuple[int, ...]
-
-
-def check_arrays(
-    arrays: Mapping[str, np.ndarray], expected: Mapping[str, Like], where: str
-) -> None:
-    """Raise `UmdqnError` unless arrays are there with the expected types and shapes."""
-    for name, like in expected.items():
-        array = arrays.get(name)
-        good = array is not None and array.dtype.kind in like.kinds and _fits(array, like.shape)
-        if not good:
-            found = "missing" if array is None else f"{array.dtype} of shape {array.shape}"
-            raise UmdqnError(f"{where} is corrupt: array {name!r} is {found}")
-
-
-def _fits(array: np.ndarray, shape: tuple[int, ...]) -> bool:
-    pairs = zip(array.shape, shape, strict=False)
-    return array.ndim == len(shape) and all(want in (-1, have) for have, want in pairs)
-
-
-def require(condition: Any, what: str, where: str) -> None:
-    """Raise `UmdqnError` unless what an array holds makes sense."""
-    if not condition:
-        raise UmdqnError(f"{where} is corrupt: {what}")
+"""Saved as the length of an episode whose actions are not kept."""
 
 
 def check_seed(rest: Mapping[str, np.ndarray], copies: int, spec: EnvSpec, where: str) -> None:

@@ -1,4 +1,4 @@
-"""Whether laws can be trusted: calibration on request, kept in memory."""
+"""Calibrate runs on request, and keep the reports in memory."""
 
 from __future__ import annotations
 
