@@ -13,7 +13,7 @@ from umdqn.envs import positions
 from umdqn.envs.description import spec_of
 from umdqn.envs.hosted import GymnasiumEnvs
 from umdqn.errors import Notice
-from umdqn.loops import host_training, saved
+from umdqn.loops import host_arrays, host_training
 from umdqn.runs.configure import configure
 from umdqn.runs.run import load
 from umdqn.runs.start import resume, train_config
@@ -61,7 +61,7 @@ class Short(Endless):
 
 
 def short_memory(monkeypatch):
-    for module in (positions, saved, host_training):
+    for module in (positions, host_arrays, host_training):
         monkeypatch.setattr(module, "MOST_REPLAYED", LIMIT)
 
 
@@ -73,13 +73,13 @@ def test_actions_beyond_the_limit_are_not_kept(monkeypatch):
         envs.step(np.array([1]))
     whole = envs.position()
     assert len(whole.actions[0]) == LIMIT
-    assert saved.position_of(saved.position_arrays(whole)) == whole
+    assert host_arrays.position_of(host_arrays.position_arrays(whole)) == whole
     here = envs.step(np.array([1])).following
     # One step more, and nothing is kept; the way back leads to the next episode.
     position = envs.position()
     assert position == (3, (0,), (None,))
-    assert saved.position_of(saved.position_arrays(position)) == position
-    assert sum(array.nbytes for array in saved.position_arrays(position).values()) < 100
+    assert host_arrays.position_of(host_arrays.position_arrays(position)) == position
+    assert sum(array.nbytes for array in host_arrays.position_arrays(position).values()) < 100
     again = envs.go_to(position)
     assert not np.array_equal(again, here)
     assert envs.position() == (3, (1,), ((),))
