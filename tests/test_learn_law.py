@@ -11,6 +11,7 @@ from example_parts import RoundRobin
 from umdqn.cli.main import main
 from umdqn.errors import UmdqnError
 from umdqn.runs.build import build_agent
+from umdqn.runs.configure import configure
 from umdqn.runs.files import read_sealed, write_sealed
 from umdqn.runs.manifests import read_manifest
 from umdqn.runs.policy_law import configure_law
@@ -199,6 +200,14 @@ def test_models_of_stable_baselines3(tmp_path):
     result = umdqn.learn_law(model, "CartPole-v1", steps=400, out=tmp_path / "sb3", **SHORT)
     seen = np.array([0.0, 0.1, 0.02, -0.1], np.float32)
     assert result.run.predict(seen)[0] == model.predict(seen, deterministic=True)[0]
+
+
+def test_a_policy_that_is_followed_has_settings_of_its_own():
+    followed, greedy = configure_law(TABLE, MDP), configure("random-walk", "umdqn-c")
+    assert (followed.double, greedy.double) == (False, True)
+    assert followed.replay.n_step < greedy.replay.n_step
+    assert followed.target.rate > greedy.target.rate
+    assert configure_law(TABLE, MDP, overrides={"replay.n_step": 3}).replay.n_step == 3
 
 
 @pytest.mark.parametrize("rule", [RoundRobin(period=3), "example_parts:RoundRobin"])

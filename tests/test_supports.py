@@ -143,7 +143,9 @@ def batches(seed: int, count: int, size: float) -> TargetMoments:
     mean = size * (1 + random.normal(size=(count, 8)))
     error = size * random.normal(size=(count, 8))
     discount = np.where(random.uniform(size=(count, 8)) < 0.25, 0.0, 0.9)
-    return TargetMoments(*(jnp.asarray(x, jnp.float32) for x in (mean, 0 * mean, error, discount)))
+    claimed = size**2 * random.uniform(size=(count, 8))
+    parts = (mean, 0.3 * claimed, error, discount, claimed)
+    return TargetMoments(*(jnp.asarray(x, jnp.float32) for x in parts))
 
 
 def followed(rule: LearnedSupport, targets: TargetMoments) -> Unit:
@@ -159,7 +161,7 @@ def test_units_are_averages_of_what_was_seen(count):
     rule = LearnedSupport(rate=0.1)
     targets = batches(0, count, 3.0)
     unit = followed(rule, targets)
-    mean, _, error, discount = (np.asarray(x, float) for x in targets)
+    mean, later, error, discount, claimed = (np.asarray(x, float) for x in targets)
     weights = np.ones(0)
     for number in range(count):
         share = max(1 / (number + 1), rule.rate)
@@ -174,11 +176,14 @@ def test_units_are_averages_of_what_was_seen(count):
     assert float(unit.scale) == pytest.approx(np.sqrt(variance), rel=1e-4)
     # Errors of equal variance at each of all later steps add up, discounted, to this.
     assert float(unit.deviation) == pytest.approx(np.sqrt(squares / (1 - kept)), rel=1e-4)
+    excess = weights @ (claimed - later).mean(axis=1)
+    assert float(unit.claimed) == pytest.approx(excess, rel=1e-4)
+    assert float(unit.credible) == pytest.approx(min(1.0, squares / excess), rel=1e-4)
 
 
 def test_units_stay_until_a_reward_is_seen():
     rule = LearnedSupport()
-    nothing = TargetMoments(*4 * (jnp.zeros((5, 8)),))
+    nothing = TargetMoments(*5 * (jnp.zeros((5, 8)),))
     unit = followed(rule, nothing._replace(discount=jnp.full((5, 8), 0.99)))
     assert [float(x) for x in (unit.centre, unit.scale, unit.deviation)] == [0.0, 1.0, 1.0]
     seen = rule.follow(unit, jax.tree.map(lambda each: each[0], batches(0, 1, 100.0)))
@@ -263,22 +268,43 @@ def test_the_fixed_support_is_the_domain():
     assert rule.follow(unit, targets) is unit
 
 
+@pytest.mark.parametrize(("explained", "share"), [(8.0, 1.0), (4.0, 1.0), (1.0, 0.25)])
 @pytest.mark.parametrize("std", [0.01, 1.5, 40.0])
-def test_the_gradient_in_the_standard_deviation_by_hand(std):
-    rule, unit = LearnedSupport(), Unit.of(0.0, 3.0)._replace(deviation=jnp.float32(2.0))
-    target = TargetMoments(*(jnp.float32(x) for x in (4.0, 0.25, 1.5, 0.9)))
+def test_the_gradient_in_the_standard_deviation_by_hand(std, explained, share):
+    unit = Unit.of(0.0, 3.0)._replace(deviation=jnp.float32(2.0), claimed=jnp.float32(4.0))
+    rule, unit = LearnedSupport(), unit._replace(error=jnp.float32(explained))
+    target = TargetMoments(*(jnp.float32(x) for x in (4.0, 0.25, 1.5, 0.9, 7.0)))
 
     def loss(mean, log_std):
         moments = Moments(mean, jnp.exp(log_std))
         return rule.loss(Support(mean, 6 * moments.std, moments), target, unit)
 
     of_mean, of_log_std = jax.grad(loss, (0, 1))(jnp.float32(1.0), jnp.log(jnp.float32(std)))
-    square = 1.5**2 + 0.25
+    # Laws that claim four times what errors explain count for a quarter.
+    square = 1.5**2 + share * 0.25
     floor = rule.floor * 2.0
     expected = (std**2 - square) / (std**2 + floor**2)
     assert float(of_log_std) == pytest.approx(expected, rel=1e-4)
     # The mean descends to that of the target, in units of the deviation.
     assert float(of_mean) == pytest.approx(-rule.mean_weight * (4.0 - 1.0) / 2.0**2, rel=1e-5)
+
+
+def test_laws_that_are_all_too_wide_become_narrow():
+    """A walk that ends with probability 0.02 a step, for rewards of mean 0 and variance 1.
+
+    The variance of its return is 1 / (1 - 0.98) = 50 without a discount. From ten times the
+    deviation, 100 plain backups would leave 50 * (1 + 99 * 0.98**100), 14 times too much.
+    """
+    rule = LearnedSupport(rate=0.2)
+    unit, variance = rule.unit(None, True), jnp.float32(5_000.0)
+    random = np.random.default_rng(0)
+    for _ in range(100):
+        rewards = jnp.asarray(random.normal(size=4_096), jnp.float32)
+        goes = jnp.asarray(random.uniform(size=4_096) < 0.98, jnp.float32)
+        targets = TargetMoments(rewards, goes * variance, rewards, goes, jnp.full(4_096, variance))
+        unit = rule.follow(unit, targets)
+        variance = jnp.mean(targets.error**2 + unit.credible * targets.variance)
+    assert 25 < float(variance) < 75
 
 
 def test_a_domain_fixes_the_support():

@@ -228,6 +228,7 @@ class Agent:
             transition.discount**2 * following.variance if support.open else mean,
             jax.lax.stop_gradient(mean - prediction.mean),
             transition.discount,
+            mean if resolved.moments is None else resolved.moments.std**2,
         )
         if shaped:
             loss = loss + self.support.loss(support, placing, unit)

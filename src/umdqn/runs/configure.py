@@ -54,7 +54,8 @@ def configure(
         domain=_domain(entry, given) if parts["support"].needs_domain else None,
         **parts,
     )
-    fields = _algorithm_fields(algorithm, config) | _preset_fields(scopes, config)
+    follows = bool(given.get("policy"))
+    fields = _algorithm_fields(algorithm, config) | _preset_fields(scopes, config, follows)
     # Parts that are given as objects are complete: only the user's own fields change them.
     whole = [kind for kind in KINDS if not isinstance(given.get(kind, ""), str)]
     fields = {path: value for path, value in fields.items() if path.split(".")[0] not in whole}
@@ -137,9 +138,12 @@ def _algorithm_fields(algorithm: Algorithm, config: Config) -> Fields:
     return {k: v for k, v in fields.items() if k.split(".")[0] not in set(KINDS) - kept}
 
 
-def _preset_fields(scopes: Mapping[str, Fields], config: Config) -> Fields:
-    """Return a preset's fields that concern a configuration and that its parts have."""
-    concerned = ["all", config.env]
+def _preset_fields(scopes: Mapping[str, Fields], config: Config, follows: bool) -> Fields:
+    """Return a preset's fields that concern a configuration and that its parts have.
+
+    `follows`: it follows a fixed policy.
+    """
+    concerned = ["all", config.env, *(["policy"] if follows else [])]
     concerned += [f"{kind} {name_of(kind, getattr(config, kind))}" for kind in KINDS]
     concerned += [config.agent] if config.label == config.agent else []
     fields = {k: v for name in concerned for k, v in scopes.get(name, {}).items()}

@@ -83,7 +83,7 @@ class LearnedSupport(SupportRule):
         # Its gradient in log std is (std^2 - square) / (std^2 + floor^2): zero on average where the
         # variance is that of the targets. The floor limits the effect of a rare target.
         now = jax.lax.stop_gradient(std)
-        square = target.error**2 + target.variance
+        square = target.error**2 + unit.credible * target.variance
         weight = (now**2 - square) / (now**2 + (self.floor * unit.deviation) ** 2)
         return location + jnp.log(std / now) * weight
 
@@ -95,6 +95,7 @@ class LearnedSupport(SupportRule):
         variance = (1 - share) * (unit.variance + share * gap**2) + share * jnp.var(targets.mean)
         error = unit.error + share * (jnp.mean(targets.error**2) - unit.error)
         kept = unit.kept + share * (jnp.mean(targets.discount**2) - unit.kept)
+        claimed = jnp.mean(targets.claimed - targets.variance)
         least = jnp.abs(mean)
         scale = jnp.maximum(jnp.sqrt(variance), _LEAST_SCALE * least)
         # The variance of a return is the sum of its squared, discounted errors.
@@ -111,4 +112,5 @@ class LearnedSupport(SupportRule):
             variance,
             error,
             kept,
+            unit.claimed + share * (claimed - unit.claimed),
         )

@@ -32,16 +32,30 @@ class Unit(NamedTuple):
     """Squared difference of the means of target and prediction."""
     kept: Float[Array, ""]
     """Squared discount of a transition, 0 for those that end an episode."""
+    claimed: Float[Array, ""]
+    """Variance of a law minus the discounted variance of the next one."""
 
     @property
     def informed(self) -> Bool[Array, ""]:
         """Whether a return other than 0 was ever seen: before that, units mean nothing."""
         return (self.mean != 0) | (self.variance > 0)
 
+    @property
+    def credible(self) -> Float[Array, ""]:
+        """Share of the next law's variance that targets count.
+
+        At the solution, what laws claim beyond the next ones is what errors explain:
+        `E[std^2 - discount^2 std'^2] = E[error^2]`, over any distribution of transitions. Laws that
+        are all too wide would shrink by `discount^2` with each backup only, while noise in the
+        learned deviations widens them. This share removes at once what is not explained.
+        """
+        excessive = self.claimed > self.error
+        return jnp.where(excessive, self.error / jnp.where(excessive, self.claimed, 1.0), 1.0)
+
     @classmethod
     def of(cls, centre: float, scale: float) -> Unit:
         """Return a unit before any target was seen."""
-        numbers = (centre, scale, scale, 0.0, 0.0, 0.0, 0.0, 0.0)
+        numbers = (centre, scale, scale, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         return cls(*(jnp.float32(number) for number in numbers))
 
 
@@ -54,6 +68,8 @@ class TargetMoments(NamedTuple):
     error: Float[Array, "*batch"]
     """The mean minus the predicted one."""
     discount: Float[Array, "*batch"]
+    claimed: Float[Array, "*batch"]
+    """The variance of the predicted law."""
 
 
 class Placer(eqx.Module):
