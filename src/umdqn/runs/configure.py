@@ -34,13 +34,7 @@ def configure(
     dotted names (`{"replay.capacity": 5000}`) or nested (`{"replay": {"capacity": 5000}}`). Parts
     are given by name, as `module:Class`, or as instances.
     """
-    for name, value in (("agent", agent), ("preset", preset)):
-        check(isinstance(value, str), name, value, "a name")
-    if env in ALGORITHMS:
-        raise UmdqnError(f"{env!r} is an agent: name the environment first, then the agent")
-    for kind, name, table in (("agent", agent, ALGORITHMS), ("preset", preset, PRESETS)):
-        if name not in table:
-            raise unknown(kind, name, table)
+    _check_names(env, agent, preset)
     given = named_fields(overrides or {})
     algorithm, entry = ALGORITHMS[agent], find(env, _setup(given))
     given = _copies(entry) | given
@@ -63,6 +57,17 @@ def configure(
     config = override(config, fields | rest)
     check_loop(config)
     return config
+
+
+def _check_names(env: str, agent: str, preset: str) -> None:
+    """Raise if the agent or the preset is unknown, or if an agent stands in place of `env`."""
+    for name, value in (("agent", agent), ("preset", preset)):
+        check(isinstance(value, str), name, value, "a name")
+    if env in ALGORITHMS:
+        raise UmdqnError(f"{env!r} is an agent: name the environment first, then the agent")
+    for kind, name, table in (("agent", agent, ALGORITHMS), ("preset", preset, PRESETS)):
+        if name not in table:
+            raise unknown(kind, name, table)
 
 
 def _copies(entry: Entry) -> Fields:
