@@ -119,3 +119,29 @@ def _read(words: list[str]) -> None:
     agents = getattr(options, "agent", None) or []
     for agent in [agents] if isinstance(agents, str) else agents:
         assert agent in ALGORITHMS
+
+
+def members_of_classes() -> dict[str, set[str]]:
+    """Return what the classes of the package have, by name: methods, fields, what they inherit."""
+    own: dict[str, set[str]] = {}
+    bases: dict[str, list[str]] = {}
+    for path in (ROOT / "src" / "umdqn").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                own.setdefault(node.name, set()).update(_members(node))
+                bases.setdefault(node.name, []).extend(
+                    name.id for name in node.bases if isinstance(name, ast.Name)
+                )
+
+    def members(name: str) -> set[str]:
+        return own.get(name, set()).union(*map(members, bases.get(name, [])))
+
+    return {name: members(name) for name in own}
+
+
+def _members(node: ast.ClassDef) -> Iterator[str]:
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef):
+            yield item.name
+        elif isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+            yield item.target.id

@@ -10,7 +10,7 @@ import pytest
 
 import documentation
 import umdqn
-from documentation import MARKS, ROOT, blocks, check, pages, run_page
+from documentation import MARKS, ROOT, blocks, check, members_of_classes, pages, run_page
 from umdqn.agents.algorithms import ALGORITHMS
 from umdqn.parts.describe import describe
 from umdqn.runs.config import Config, Evaluation
@@ -35,6 +35,11 @@ def name_of(path):
 
 
 PAGES = pages()
+PROSE = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts),
+]
 THERE = [path for path in PAGES if name_of(path) in QUICK]
 LONGER = [path for path in PAGES if name_of(path) not in QUICK]
 
@@ -160,12 +165,31 @@ def test_the_layers_are_those_of_the_imports():
 
 def test_links_to_files_lead_somewhere():
     """Relative links of pages, README and CONTRIBUTING, as a code host resolves them."""
-    roots = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
-    for path in (path for path in roots if "_build" not in path.parts):
+    for path in PROSE:
         text = re.sub(r"```.*?```|`[^`\n]*`", "", path.read_text(), flags=re.DOTALL)
         for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
             if "://" not in target:
                 assert (path.parent / target).exists(), f"{path.relative_to(ROOT)}: {target}"
+
+
+def test_code_that_pages_name_exists():
+    """`Class.member` anywhere, and the names in the label of a link to a module."""
+    members = members_of_classes()
+    named = linked = 0
+    for path in PROSE:
+        text = re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)
+        for cls, member in re.findall(r"`([A-Z][a-z]\w+)\.(\w+)", text):
+            assert member in members.get(cls, ()), f"{path.name}: {cls}.{member}"
+            named += 1
+        for label, target in re.findall(r"\[([^\]]*)\]\(([^)#\s]+/\w+[a-z]\.py)\)", text):
+            source = (path.parent / target).read_text()
+            for name in re.findall(r"`(?:\w+\.)*(\w+)`", label):
+                defined = rf"^ *((def|class) {name}\b|{name}\b.* = )"
+                assert re.search(defined, source, re.MULTILINE), f"{path.name}: {name} in {target}"
+                linked += 1
+    # One update, step by step, alone names more than these.
+    assert named > 20
+    assert linked > 30
 
 
 @pytest.mark.slow
