@@ -53,7 +53,9 @@ def test_mistakes_are_found_before_anything_starts(changes, message):
     assert "\n" not in str(error.value)
 
 
-def test_compiled_environments_share_a_process_for_all_seeds():
+def test_compiled_environments_share_a_process_for_all_seeds(monkeypatch):
+    """Two discounts are processes enough for two cores."""
+    monkeypatch.setattr("umdqn.sweeps.plan.available_cores", lambda: 2)
     data = {name: value for name, value in SWEEP.items() if name != "seeds_per_run"}
     jobs = sweep_of(data | {"env": ["grid-world", "CartPole-v1"], "seeds": 3}).jobs()
     assert [job.config.all_seeds for job in jobs] == [(0, 1, 2)] * 4
@@ -63,6 +65,23 @@ def test_compiled_environments_share_a_process_for_all_seeds():
     assert len({job.name for job in [*jobs, *hosted]}) == len(jobs) + len(hosted)
     assert sweep_of(data | {"seeds": 3}).jobs()[0].name == jobs[0].name
     assert [job.varied for job in jobs[:2]] == ["discount 0.5", "discount 0.9"]
+
+
+@pytest.mark.parametrize(
+    ("cores", "seeds"),
+    [
+        (1, [(0, 1, 2, 3, 4)]),
+        (2, [(0, 1, 2), (3, 4)]),
+        (64, [(0,), (1,), (2,), (3,), (4,)]),
+    ],
+)
+def test_seeds_are_spread_over_cores(cores, seeds, monkeypatch):
+    """A process has one core, so that seeds which share it take turns."""
+    monkeypatch.setattr("umdqn.sweeps.plan.available_cores", lambda: cores)
+    jobs = sweep_of({"env": "grid-world", "agent": "dqn", "seeds": 5}).jobs()
+    assert [job.config.all_seeds for job in jobs] == seeds
+    twice = sweep_of({"env": "grid-world", "agent": ["dqn", "cdqn"], "seeds": 2}).jobs()
+    assert len(twice) == (4 if cores == 64 else 2)
 
 
 def test_a_sweep_goes_on_with_more_of_everything():

@@ -50,7 +50,7 @@ def _add_sweep(parser: argparse.ArgumentParser, tokens: Sequence[str]) -> None:
         help="one more axis: a field and its values",
     )
     add_number(parser, "seeds", "Seeds per combination.", Range(least=1), "1")
-    whole = "all if the environment is compiled, else 1"
+    whole = "1, or of a compiled environment as many as leave no core idle"
     add_number(parser, "seeds_per_run", "Seeds that one process trains.", Range(least=1), whole)
     parser.add_argument("--out", required=True, type=Path, help="directory; what is there is kept")
     _add_workers(parser)

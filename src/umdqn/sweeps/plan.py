@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
+import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from umdqn.errors import UmdqnError, check, check_count, unknown
+from umdqn.loops.machine import available_cores
 from umdqn.parts.ranges import ranges
 from umdqn.runs.build import build_agent, check_memory, is_compiled
 from umdqn.runs.config import Config
@@ -37,7 +39,8 @@ class Sweep:
     preset: tuple[str, ...] = ("tuned",)
     seeds: int = 1
     seeds_per_run: int | None = None
-    """Seeds per process: by default all if the environment is compiled, else 1."""
+    """Seeds per process: by default 1, or of a compiled environment as many as leave no core idle,
+    because every process compiles anew."""
     axes: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     """Further axes: fields of the configuration by dotted name."""
     fields: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -84,12 +87,18 @@ class Sweep:
         return jobs
 
     def _by_seeds(self, config: Config) -> list[Config]:
-        per_run = self.seeds_per_run or (self.seeds if is_compiled(config) else 1)
+        per_run = self.seeds_per_run or (self._together() if is_compiled(config) else 1)
         first, stop = config.seed, config.seed + self.seeds
         return [
             override(config, {"seed": start, "seeds": min(per_run, stop - start)})
             for start in range(first, stop, per_run)
         ]
+
+    def _together(self) -> int:
+        """Return how many seeds can share a process, which has one core, while no core idles."""
+        points = math.prod(map(len, self._all_axes().values()))
+        processes = math.ceil(available_cores() / points)
+        return math.ceil(self.seeds / processes)
 
 
 class Job(NamedTuple):
