@@ -1,5 +1,6 @@
 """The host loop: contracts of environments, memories, and episodes that never mix."""
 
+import dataclasses
 from itertools import islice
 
 import gymnasium
@@ -344,3 +345,18 @@ def test_predict_has_the_signature_of_stable_baselines(small_run):
     assert action == int(np.argmax(means))
     with pytest.raises(UmdqnError, match=r"shape \(2,\), or a batch of such"):
         small_run.predict(np.zeros(5))
+
+
+def test_predict_explores_unless_it_is_to_be_deterministic(small_run):
+    """A random action with probability 0.4, of which 3 in 4 are not the greedy one."""
+    policy = dataclasses.replace(small_run.policy(), epsilon=0.4)
+    seen = np.full((2_000, 2), [2.0, 6.0])
+    greedy, _ = policy.predict(seen)
+    first, second = (policy.predict(seen, deterministic=False)[0] for _ in range(2))
+    assert (greedy == greedy[0]).all()
+    for actions in (first, second):
+        assert set(actions) == {0, 1, 2, 3}
+        # 0.3 +- 0.01.
+        assert np.mean(actions != greedy) == pytest.approx(0.3, abs=0.04)
+    # Every call has randomness of its own: independent ones agree in 0.7^2 + 0.3^2 / 3 of cases.
+    assert np.mean(first == second) == pytest.approx(0.52, abs=0.05)

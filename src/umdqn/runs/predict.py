@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
+import jax
 import numpy as np
 
 from umdqn.agents.agent import Agent
 from umdqn.agents.state import Learned
 from umdqn.errors import InvalidField, check
+from umdqn.exploration.epsilon_greedy import constant
+from umdqn.exploration.exploration import Moment
 from umdqn.layouts import encode
-from umdqn.loops.acting import greedy_program
+from umdqn.loops.acting import acting_program, greedy_program
 from umdqn.specs import Observation
 
 EVALUATION_STREAM = 2**31 - 1
@@ -42,12 +47,13 @@ class Policy:
     agent: Agent
     learned: Learned
     epsilon: float = 0.0
-    """Probability of a random action when not deterministic."""
+    """Probability of a random action if `deterministic` is false."""
     seed: int = 0
 
     def __post_init__(self) -> None:
-        self._random = np.random.default_rng([self.seed, EVALUATION_STREAM])
         self._greedy = greedy_program(self.agent)
+        self._key = jax.random.fold_in(jax.random.key(self.seed), EVALUATION_STREAM)
+        self._choices = 0
 
     def predict(
         self,
@@ -59,10 +65,16 @@ class Policy:
         """Return the actions for one observation or for a batch of them."""
         spec = self.agent.spec
         batch, single = batched(observation, spec.observation)
-        actions = np.array(self._greedy(self.learned, batch), np.int64)
-        if not deterministic:
-            explores = self._random.random(len(actions)) < self.epsilon
-            choices = self._random.integers(0, spec.num_actions, len(actions))
-            actions = np.where(explores, choices, actions)
-        actions = actions + spec.first_action
+        if deterministic:
+            chosen = self._greedy(self.learned, batch)
+        else:
+            moment = Moment.on_host(self._choices)
+            chosen = self._explore(self.learned, batch, moment, self._key)
+            self._choices += 1
+        actions = np.array(chosen, np.int64) + spec.first_action
         return (actions.reshape(()) if single else actions), None
+
+    @cached_property
+    def _explore(self) -> Callable[..., Any]:
+        agent = dataclasses.replace(self.agent, exploration=constant(self.epsilon))
+        return acting_program(agent)
