@@ -11,6 +11,7 @@ from umdqn.envs import grid_world as grid
 from umdqn.envs.environment import Environment, Outcome
 from umdqn.exploration.epsilon_greedy import EpsilonGreedy
 from umdqn.exploration.exploration import Moment
+from umdqn.loops import compiled_training
 from umdqn.loops.compiled_training import CompiledTraining
 from umdqn.networks.torsos import Mlp
 from umdqn.runs.build import build_loop, build_training
@@ -145,6 +146,20 @@ def test_seeds_in_one_program_learn_like_seeds_of_their_own():
         training.close()
     for one, other in zip(*map(jax.tree.leaves, states.values()), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
+
+
+def test_seeds_in_one_program_do_not_copy_their_memories():
+    """A chunk takes the state over and writes memories in place, however large they are."""
+    fields = {"replay.capacity": 200_000, "torso.widths": (8,), "representation.hidden": (8,)}
+    loop = build_loop(configure(overrides=fields | {"metric.points": 8, "update_every": 2}))
+    states = jax.eval_shape(jax.vmap(loop.init), jax.random.split(jax.random.key(0), 2))
+    chunk = compiled_training._programs(loop, batched=True).chunk
+    program = chunk.lower(states, np.int32(0), np.int32(1)).compile().memory_analysis()
+    memories = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(states.memory))
+    # Working memory is that of a batch of 32: a copy of one ring would be half of `memories`.
+    assert memories > 10_000_000
+    assert program.alias_size_in_bytes >= memories
+    assert program.temp_size_in_bytes < memories / 10
 
 
 class TwoStates(Environment):

@@ -40,7 +40,8 @@ class CompiledTraining:
     there are cores: a seed's bits do not depend on which other seeds run beside it. Threads run in
     parallel also where JAX started with a single device; devices of their own are a little faster,
     and compile the program once each, at the same time.
-    On an accelerator the seeds are batched into one program.
+    On an accelerator the seeds are batched into one program, whose sums round otherwise: a seed
+    then has other bits than alone.
     """
 
     def __init__(self, loop: CompiledLoop, seeds: Sequence[int], batched: bool | None = None):
