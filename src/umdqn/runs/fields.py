@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from umdqn.errors import InvalidField, UmdqnError, unknown
+from umdqn.parts.describe import describe
 from umdqn.parts.part import Part
 from umdqn.runs.aliases import advice_on, field_of
 from umdqn.runs.kinds import DEFAULTS, KINDS
@@ -157,10 +158,23 @@ def _no_such_field(config: Any, path: str) -> UnknownField:
 
 def _no_field_of(head: str, part: Any, rest: str) -> UmdqnError:
     owner = f"{head} {name_of(head, part)!r}" if head in KINDS else head
+    elsewhere = _with_field(head, rest) if head in KINDS else []
+    if elsewhere:
+        return UmdqnError(
+            f"unknown field of {owner} {rest!r}: choose a {head} that has it: "
+            f"{', '.join(elsewhere)}"
+        )
     names = [name for name, _, _ in leaves(part)]
     if not names:
         return UmdqnError(f"unknown field of {owner} {rest!r}: it has no fields")
     return unknown(f"field of {owner}", rest, names)
+
+
+def _with_field(kind: str, name: str) -> list[str]:
+    """Return the members of a table that have a field."""
+    table = KINDS[kind]
+    found = {member: describe(table.source(member)).fields for member in table}
+    return [member for member, fields in found.items() if name in [one.name for one in fields]]
 
 
 def field_types(kind: Any) -> dict[str, Any]:
