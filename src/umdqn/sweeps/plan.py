@@ -64,8 +64,13 @@ class Sweep:
     def _all_axes(self) -> dict[str, Sequence[Any]]:
         return {name: getattr(self, name) for name in _MAIN_AXES} | dict(self.axes)
 
-    def jobs(self) -> list[Job]:
-        """Return every training of the sweep; raise if any of them is invalid."""
+    def jobs(self, cores: int | None = None) -> list[Job]:
+        """Return every training of the sweep; raise if any of them is invalid.
+
+        Seeds of compiled environments are divided so that `cores`, by default all of this machine,
+        have a process each.
+        """
+        cores = available_cores() if cores is None else cores
         axes = self._all_axes()
         jobs = []
         for values in itertools.product(*axes.values()):
@@ -75,29 +80,30 @@ class Sweep:
             # Missing packages and invalid parts should fail now, not in the middle of the sweep.
             agent = build_agent(config)
             agent.check_torso()
-            check_memory(self._by_seeds(config)[0], agent)
+            by_seeds = self._by_seeds(config, cores)
+            check_memory(by_seeds[0], agent)
             # The value as read, so that 0.5 and "0.50" are the same point.
             held = {path: value for path, _, value in leaves(config)}
             point |= {name: _plain(held[name]) for name in self.axes}
-            jobs += [Job.of(point, each) for each in self._by_seeds(config)]
+            jobs += [Job.of(point, each) for each in by_seeds]
         names: dict[str, Job] = {}
         for job in jobs:
             same = names.setdefault(job.name, job)
             check(same is job, "sweep", job.point, f"the same as {same.point}")
         return jobs
 
-    def _by_seeds(self, config: Config) -> list[Config]:
-        per_run = self.seeds_per_run or (self._together() if is_compiled(config) else 1)
+    def _by_seeds(self, config: Config, cores: int) -> list[Config]:
+        per_run = self.seeds_per_run or (self._together(cores) if is_compiled(config) else 1)
         first, stop = config.seed, config.seed + self.seeds
         return [
             override(config, {"seed": start, "seeds": min(per_run, stop - start)})
             for start in range(first, stop, per_run)
         ]
 
-    def _together(self) -> int:
+    def _together(self, cores: int) -> int:
         """Return how many seeds can share a process, which has one core, while no core idles."""
         points = math.prod(map(len, self._all_axes().values()))
-        processes = math.ceil(available_cores() / points)
+        processes = math.ceil(cores / points)
         return math.ceil(self.seeds / processes)
 
 

@@ -82,5 +82,6 @@ def jobs_of(scale: str, envs: Iterable[str], agents: Iterable[str]) -> list[Job]
             seeds=part.seeds,
             fields={"steps": part.steps, **part.fields},
         )
-        jobs += sweep.jobs()
+        # Jobs that several figures need must be the same, whatever else was asked for.
+        jobs += sweep.jobs(cores=1)
     return jobs
