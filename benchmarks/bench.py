@@ -38,9 +38,15 @@ FAST = ("umdqn-kl", "umdqn-c", "umdqn-w", "dqn", "cdqn", "qr-dqn", "nc-qr-dqn")
 FAIR = {"replay.warmup": 100, "exploration.start": 0.05, "exploration.end": 0.05}
 
 
-def ours(agent: str, seeds: int = 1, env: str = "grid-world", **overrides: Any) -> Rate:
-    """Environment steps a second over all seeds, at the paper's settings."""
-    config = configure(env, agent, "paper", FAIR | {"seeds": seeds} | overrides)
+def ours(
+    agent: str,
+    seeds: int = 1,
+    env: str = "grid-world",
+    preset: str = "paper",
+    **overrides: Any,
+) -> Rate:
+    """Environment steps a second over all seeds, by default at the paper's settings."""
+    config = configure(env, agent, preset, FAIR | {"seeds": seeds} | overrides)
     training = build_training(config)
     training.advance(300)
 
@@ -131,6 +137,24 @@ def scaling(rounds: int) -> dict[str, dict[str, float]]:
     }
 
 
+def supports(rounds: int) -> dict[str, dict[str, float]]:
+    """Learned supports beside the environment's fixed domain, preset `tuned`."""
+    return {
+        env: contest(
+            {
+                f"{agent}, {support}": (
+                    ours(agent, env=env, preset="tuned", support=support),
+                    1_000,
+                )
+                for agent in ("umdqn-kl", "umdqn-c", "umdqn-w")
+                for support in ("learned", "fixed")
+            },
+            rounds,
+        )
+        for env in ("grid-world", "CartPole-v1")
+    }
+
+
 _FIRST_STEP = """
 import sys, time
 from umdqn.loops.machine import keep_compiled_programs
@@ -168,6 +192,7 @@ PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "MinAtar/Breakout": minatar,
     "ALE/Pong": atari,
     "typed_commands": typed,
+    "supports": supports,
     "milliseconds_per_step": scaling,
     "first_step_seconds": lambda _: start_up(),
     "share_of_files": lambda _: overheads(),
@@ -201,6 +226,11 @@ def show(results: dict[str, Any]) -> None:
     print("\nWhat users type, in processes of their own, steps a second:")
     for name, rate in typed_rates.items():
         print(f"{name:28}{rate:10.1f}{rate / typed_rates['SB3 DQN']:12.2f}x SB3 DQN")
+    print("\nSteps a second with a learned support, over those with a fixed domain:")
+    for env, row in results["supports"].items():
+        agents = [name.removesuffix(", learned") for name in row if name.endswith(", learned")]
+        ratios = (f"{a} {row[f'{a}, learned'] / row[f'{a}, fixed']:.2f}x" for a in agents)
+        print(f"{env}: " + "  ".join(ratios))
     for name, row in results["milliseconds_per_step"].items():
         print(f"\nUMDQN-C, milliseconds a step (over all seeds) against {name}:")
         print("  ".join(f"{label}: {value:.2f}" for label, value in row.items()))
