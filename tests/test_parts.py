@@ -416,6 +416,10 @@ def breaks(observation: Any, key: Any) -> Any:
         ({"exploration": WithoutDefault}, "exploration 'WithoutDefault' cannot be used"),
         ({"exploration.perod": 3}, "unknown field of exploration 'epsilon-greedy' 'perod'"),
         (
+            {"target.every": 5},
+            "unknown field of target 'polyak' 'every': known: rate; target 'periodic' has it",
+        ),
+        (
             {"representation": "pair", "metric": "kl"},
             "metric 'kl' cannot train representation 'pair': pair goes with ",
         ),

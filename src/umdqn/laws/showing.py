@@ -78,15 +78,12 @@ def as_html(laws: Law) -> str:
 
 
 def plot(laws: Law, axes: Any = None, view: View = "pdf") -> Any:
-    """Draw laws on Matplotlib's axes, the current ones unless given, and return the axes."""
+    """Draw laws on Matplotlib's axes, those of `axes_for` unless given, and return the axes."""
     check(view in _LABELS, "view", view, f"one of {', '.join(_LABELS)}")
     count = math.prod(laws.shape)
     few = len(laws.shape) <= 1 and count <= _MOST_LINES
     check(few, "laws", laws.shape, f"one axis and at most {_MOST_LINES} laws in a plot")
-    if axes is None:
-        from matplotlib import pyplot
-
-        axes = pyplot.gca()
+    axes = axes_for(*_LABELS[view]) if axes is None else axes
     x = (
         np.linspace(_TAIL, 1 - _TAIL, _POINTS, dtype=np.float32)
         if view == "quantile"
@@ -105,6 +102,16 @@ def plot(laws: Law, axes: Any = None, view: View = "pdf") -> Any:
         axes.set_title("dotted: means", fontsize="small", loc="right")
     if laws.shape:
         axes.legend()
+    return axes
+
+
+def axes_for(x: str, y: str) -> Any:
+    """Return the current axes if they are free or have these labels, else those of a new figure."""
+    from matplotlib import pyplot
+
+    axes = pyplot.gca()
+    if axes.has_data() and (axes.get_xlabel(), axes.get_ylabel()) != (x, y):
+        return pyplot.figure().add_subplot()
     return axes
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from umdqn.errors import InvalidField, UmdqnError, unknown
+from umdqn.parts.describe import describe
 from umdqn.parts.part import Part
 from umdqn.runs.aliases import advice_on, field_of
 from umdqn.runs.kinds import DEFAULTS, KINDS
@@ -159,8 +160,18 @@ def _no_field_of(head: str, part: Any, rest: str) -> UmdqnError:
     owner = f"{head} {name_of(head, part)!r}" if head in KINDS else head
     names = [name for name, _, _ in leaves(part)]
     if not names:
-        return UmdqnError(f"unknown field of {owner} {rest!r}: it has no fields")
-    return unknown(f"field of {owner}", rest, names)
+        text = f"unknown field of {owner} {rest!r}: it has no fields"
+    else:
+        text = str(unknown(f"field of {owner}", rest, names))
+    others = _parts_with(head, rest) if head in KINDS else []
+    return UmdqnError(text + (f"; {head} {' and '.join(map(repr, others))} has it" * bool(others)))
+
+
+def _parts_with(kind: str, name: str) -> list[str]:
+    """Return the parts of a table that have a field."""
+    table = KINDS[kind]
+    fields = {part: describe(table.source(part)).fields for part in table}
+    return [part for part in table if name in {field.name for field in fields[part]}]
 
 
 def field_types(kind: Any) -> dict[str, Any]:
