@@ -163,7 +163,8 @@ def test_links_to_files_lead_somewhere():
     roots = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     for path in (path for path in roots if "_build" not in path.parts):
         text = re.sub(r"```.*?```|`[^`\n]*`", "", path.read_text(), flags=re.DOTALL)
-        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text)
+        for target in targets + re.findall(r'(?:src|srcset)="([^"]+)"', text):
             if "://" not in target:
                 assert (path.parent / target).exists(), f"{path.relative_to(ROOT)}: {target}"
 
