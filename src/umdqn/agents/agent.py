@@ -50,7 +50,8 @@ class Agent:
     double: bool
     """Whether the trained network chooses the next action that the target network evaluates."""
     updates: int
-    """Updates of the run if learning rates fall over it, else 0: runs share their programs."""
+    """Updates of the run, which a falling learning rate depends on; otherwise 0, so that runs of
+    other lengths share compiled programs."""
     update_every: int
     """Environment steps between two updates."""
     normalise: bool = False
@@ -189,7 +190,7 @@ class Agent:
     def losses(
         self, params: PyTree, state: AgentState, batch: Transition, key: Key
     ) -> tuple[Float[Array, "batch"], tuple[TargetMoments, Float[Array, "batch"]]]:
-        """Return the loss of each transition, its target's moments, and the mass at edges."""
+        """Return the loss of each transition, its target's moments, and mass at edges of laws."""
         network, target_network = self.network(params), self.network(state.target_params)
         compare = self._comparison
 
@@ -242,7 +243,7 @@ class Agent:
         transition: Transition,
         unit: Unit,
     ) -> TrainedLaw:
-        """The law of the next state's greedy action, or of the fixed policy's, as data."""
+        """The law of the next state's greedy action, or of the fixed policy's; without gradient."""
         observation, given = transition.next_observation, transition.next_action
         if self.policy is not None and given is not None:
             law = target_network.law(observation, given, unit)

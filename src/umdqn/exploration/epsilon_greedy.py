@@ -25,7 +25,7 @@ class EpsilonGreedy(Exploration):
     decay: Positive = 10_000.0
     """Environment steps in which the distance to `end` shrinks by a factor e."""
     repeat: Count = 1
-    """Choices that one random draw lasts: more than 1 where single random steps lead nowhere."""
+    """Successive choices that share a random draw: more than 1 holds random actions that long."""
 
     def epsilon(self, step: Int[Array, ""]) -> Float[Array, ""]:
         """Return the probability of a random action."""
@@ -49,7 +49,7 @@ class EpsilonGreedy(Exploration):
         return jax.random.randint(self._block_key(key, moment), (), 0, actions)
 
     def _block_key(self, key: Key, moment: Moment) -> Key:
-        """The key of a choice: that of the first of its block of `repeat` choices."""
+        """The key of a choice: the same for all choices of a block of `repeat`."""
         return jax.random.fold_in(key, moment.choice - moment.choice % self.repeat)
 
 

@@ -22,9 +22,9 @@ class Moment(NamedTuple):
     """
 
     step: Int[Array, ""]
-    """Environment steps of all copies; for everything that falls over training."""
+    """Environment steps of all copies: use it for schedules."""
     choice: Int[Array, ""]
-    """Choices of each copy."""
+    """Actions that each copy has chosen."""
 
     @classmethod
     def on_host(cls, step: int, copies: int = 1) -> Moment:
@@ -37,9 +37,9 @@ class Moment(NamedTuple):
 class Exploration(Part, abc.ABC):
     """How a training agent departs from its greedy choice; pure, so that both loops share it.
 
-    The key is the same at every choice: fold the choice into it to get fresh randomness. Warm-up
-    calls `random`, training `act`; with a fixed policy, warm-up calls `act` too. Evaluations do not
-    use the rule.
+    The key is the same at every choice: `fold_in(key, moment.choice)` gives fresh randomness.
+    Warm-up calls `random`, training `act`; with a fixed policy, warm-up calls `act` too.
+    Evaluations do not use the rule.
     """
 
     @abc.abstractmethod
@@ -53,7 +53,7 @@ class Exploration(Part, abc.ABC):
         """Return an action.
 
         `scores` evaluates the network and applies the decision rule; a rule that does not call it
-        saves that time.
+        saves that time. With a fixed policy it gives 1 for its action and 0 for others.
         """
 
     def random(self, key: Key, moment: Moment, actions: int) -> Int[Array, ""]:

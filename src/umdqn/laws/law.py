@@ -128,7 +128,7 @@ class Law(eqx.Module):
         return draw(self.settled(), jax.random.split(key, self.shape))
 
     def confined(self) -> Law:
-        """Return the law that targets and decisions see: without errors beyond its support."""
+        """Return the law for targets and decisions: none of it lies outside of a fixed support."""
         return self
 
     def settled(self) -> Law:

@@ -32,8 +32,9 @@ class Support(eqx.Module):
     centre: Float[Array, "*laws"]
     half_width: Float[Array, "*laws"]
     moments: Moments | None = None
-    """Those of the law itself where they are learned apart from its shape. Such a support is open:
-    it follows what is learned, and laws continue beyond it."""
+    """The law's mean and standard deviation where these are learned; None for a fixed domain.
+
+    Such a support is open: it moves with them, and laws have mass outside of it."""
 
     @classmethod
     def of(cls, domain: Domain) -> Support:

@@ -61,8 +61,8 @@ def advance(
 def bootstrap_discount(step: Step | Stepped, discount: float, truncation_terminates: bool) -> Any:
     """Return the discount of a step's transition: 0 where the return ends, in JAX or NumPy.
 
-    A time limit does not end the return, unless `truncation_terminates`: the agent does not see the
-    time, so that the value of the state it was cut off in is still to come.
+    At a time limit the discount stays as it is and targets bootstrap, because observations do not
+    contain the time. With `truncation_terminates` it is 0 there, too.
     """
     ends = step.last if truncation_terminates else step.terminated
     return discount * (1 - ends.astype("float32"))

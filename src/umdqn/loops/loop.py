@@ -89,7 +89,7 @@ class Loop(abc.ABC):
         random: Callable[[Moment, Key], T],
         act: Callable[[Moment, Key], T],
     ) -> T:
-        """Choose actions with `random` in warm-up, with `act` after it or with a fixed policy."""
+        """Call `random` in warm-up and `act` afterwards; with a fixed policy always `act`."""
         moment = self._moment(step if warm else step - self.replay.warmup)
         key = keys.warmup if warm else keys.training
         return (random if warm and self.agent.policy is None else act)(moment, key)

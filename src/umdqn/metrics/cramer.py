@@ -22,7 +22,7 @@ from umdqn.specs import Key
 
 @dataclasses.dataclass(frozen=True)
 class Cramer(Metric):
-    """`(int (F - G)^2 dz)^(1/2)` over the support, or its square.
+    """`(int (F - G)^2 dz)^(1/2)` over the support, or its square (in all presets).
 
     Laws that are trained through their quantiles are compared by the energy distance, which equals
     the integral over the whole line.
@@ -70,7 +70,7 @@ class _Cdfs(Comparison):
 class _Quantiles(Comparison):
     """`E|X - Y| - E|X - X'| / 2 - E|Y - Y'| / 2`, by particles of both laws.
 
-    Zero at equality whatever the fractions; n fractions drawn at random bias it by W1 / n.
+    Exactly 0 for equal laws; with n random fractions it has a bias of W1 / n.
     """
 
     metric: Cramer

@@ -62,13 +62,13 @@ class Storage(abc.ABC):
 
     @abc.abstractmethod
     def known(self, rings: Rings, index: Any) -> Any:
-        """Return whether rows, each one later than a stored transition, hold transitions, too."""
+        """Return whether rows hold transitions, given that each row before does."""
 
     def transitions(self, rings: Rings, index: Any, n_step: int = 1) -> Transition:
         """Return the transitions of given rows, or of up to `n_step` rows from each one on.
 
-        They end with the episode, or before the first stored action that differs from the fixed
-        policy's.
+        They stop at the end of the episode and, with a fixed policy, before the first action that
+        was not the policy's.
         """
         numbers = rings["numbers"]
         action, reward, discount, last, followed = numbers[index].T

@@ -71,15 +71,17 @@ _TRUE: Fields = {
     "target.rate": 0.005,
     "double": True,
 }
-# Thresholds count in standard deviations of a law: small ones, so that quantiles are learned and
-# not expectiles, and bandwidths from fine to coarse.
+# Huber's threshold shifts quantiles a little towards expectiles with each backup, and at a discount
+# of 0.99 a hundred backups add up: laws lose their shape even at 0.05 standard deviations. So there
+# is none. Bandwidths count in standard deviations of a law, from fine to coarse.
 _UNITS: dict[str, Fields] = {
-    "metric wasserstein": {"metric.kappa": 0.05},
+    "metric wasserstein": {"metric.kappa": 0.0},
     "metric mmd": {"metric.bandwidths": (0.1, 1.0, 10.0)},
 }
 # The law of a fixed policy takes no maximum over actions: nothing has to be held down, and the
-# target network can follow faster. Of the rewards after a rare choice, those of one visit are known
-# only; the law of the next state is that of all visits: two steps instead of four.
+# target network can follow faster. A rare action has few samples: a long sum of
+# rewards repeats these few, while bootstrapping averages over all visits of the next state. So two
+# steps instead of four.
 _FOLLOWED: Fields = {"replay.n_step": 2, "target.rate": 0.01, "double": False}
 _TUNED: dict[str, Fields] = {**_SQUARED, **_UNITS, **_FEWER, "policy": _FOLLOWED}
 _CONTROL: Fields = {
@@ -115,21 +117,24 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
         },
     },
     "tuned": {
-        # For accurate laws: exploration that keeps visiting every state-action pair, a longer
-        # memory, comparison points that cover the domain evenly, and a learning rate that falls
-        # to 0.
+        # For accurate laws: exploration that visits every state-action pair about equally often, a
+        # memory of the whole run, comparison points that cover the support evenly, a learning rate
+        # that falls to 0, and hardly any clipping: it weakens the batches with a rare outcome.
         "grid-world": {
             "all": {
                 "steps": 300_000,
                 **_TRUE,
                 "optimiser.learning_rate": 1e-3,
                 "replay.capacity": 300_000,
-                "exploration.start": 0.4,
-                "exploration.end": 0.4,
+                "exploration.start": 0.8,
+                "exploration.end": 0.8,
+                "optimiser.clip": 10.0,
             },
             **_TUNED,
-            # The Cramer distance hardly changes where a mode is blurred: it needs a sharper start.
+            # The Cramer distance hardly changes where a mode is blurred, and quantiles between two
+            # modes hardly have a gradient: both need a sharper start.
             "umdqn-c": {"representation.point_scale": 60.0},
+            "umdqn-w": {"representation.point_scale": 60.0},
         },
         # For policies that work within 100,000 steps.
         "classic-control": {
@@ -143,10 +148,14 @@ PRESETS: dict[str, dict[str, dict[str, Fields]]] = {
             "LunarLander-v3": {"steps": 300_000, "exploration.decay": 15_000},
             **_TUNED,
         },
-        # As for classic control, with a memory that keeps everything.
+        # As for classic control, with a memory that keeps everything, and sharper starts: laws of
+        # few states have gaps and atoms.
         "finite": {
             "all": {"steps": 200_000, **_CONTROL, "replay.capacity": 200_000},
             **_TUNED,
+            "umdqn-kl": {"representation.point_scale": 20.0},
+            "umdqn-c": {"representation.point_scale": 20.0},
+            "umdqn-w": {"representation.point_scale": 60.0},
         },
         # For a million steps: a learning rate ten times the paper's, and a target network that
         # follows ten times as fast.

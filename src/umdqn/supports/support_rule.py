@@ -31,7 +31,7 @@ class Unit(NamedTuple):
     error: Float[Array, ""]
     """Squared difference of the means of target and prediction."""
     kept: Float[Array, ""]
-    """Squared discount of a transition, 0 for those that end an episode."""
+    """Squared discount of a transition, 0 where the return ends."""
     claimed: Float[Array, ""]
     """Variance of a law minus the discounted variance of the next one."""
 
