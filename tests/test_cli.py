@@ -133,6 +133,7 @@ def test_laws_draws_a_picture(small_run, tmp_path, capsys):
 BAD = {
     "command": (["trane"], "did you mean 'train'?"),
     "environment": (["train", "grid-wrold"], "did you mean 'grid-world'?"),
+    "environment without a version": (["train", "CartPole"], "did you mean 'CartPole-v1'?"),
     "agent": (["train", "grid-world", "umdqn-k"], "did you mean 'umdqn-kl'?"),
     "capitals": (["train", "grid-world", "DQN"], "did you mean 'dqn'?"),
     "nothing to compare": (["compare", "/nowhere", "--out", "x"], "there is no such file"),

@@ -167,7 +167,8 @@ def test_links_to_files_lead_somewhere():
     """Relative links of pages, README and CONTRIBUTING, as a code host resolves them."""
     for path in PROSE:
         text = re.sub(r"```.*?```|`[^`\n]*`", "", path.read_text(), flags=re.DOTALL)
-        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+        targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text)
+        for target in targets + re.findall(r'(?:src|srcset)="([^"]+)"', text):
             if "://" not in target:
                 assert (path.parent / target).exists(), f"{path.relative_to(ROOT)}: {target}"
 

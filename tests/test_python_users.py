@@ -7,6 +7,7 @@ import warnings
 import jax
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 import umdqn
@@ -166,6 +167,18 @@ def test_laws_and_runs_draw_themselves_on_given_axes(small_run):
     assert np.allclose(curve.get_ydata(), frame.groupby("step")["return_mean"].mean())
     with pytest.raises(UmdqnError, match="did you mean 'return_mean'"):
         small_run.plot(axes, "return_maen")
+
+
+def test_plots_share_axes_only_with_the_same_numbers(small_run):
+    pyplot.close("all")
+    laws = small_run.law([2, 6])
+    axes = laws[0].plot()
+    assert laws[1].plot() is axes
+    curve = small_run.plot()
+    assert curve is not axes
+    assert small_run.plot() is curve
+    assert laws.plot(view="cdf") not in (axes, curve)
+    pyplot.close("all")
 
 
 def test_records_are_a_data_frame_where_pandas_is(small_run, monkeypatch):

@@ -208,6 +208,19 @@ def test_a_comparison_shows_curves_and_the_settings_that_differ(
         assert "mean over 4 seeds" in shown.locator(".learning").inner_text()
 
 
+def test_the_page_says_that_its_server_is_gone(browser, tmp_path: Path):
+    phone = {"viewport": {"width": 360, "height": 740}}
+    with served([tmp_path]) as page, Tab(browser, page.address, **phone) as tab:
+        shown = tab.open()
+        shown.get_by_text("No runs here yet").wait_for()
+        assert shown.locator(".note").count() == 0
+        shown.route("**/api/**", lambda route: route.abort())
+        shown.get_by_text("does not answer").wait_for()
+        assert shown.evaluate("document.documentElement.scrollWidth") <= 360
+        shown.unroute("**/api/**")
+        shown.get_by_text("does not answer").wait_for(state="detached")
+
+
 HOSTILE = "<img src=x onerror=document.title='owned'>&amp;\"'"
 
 

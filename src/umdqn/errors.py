@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import warnings
 from collections.abc import Callable, Iterable
 from numbers import Integral
@@ -123,11 +124,17 @@ def unknown(kind: str, name: str, known: Iterable[str], listed_by: str = "") -> 
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """Return the names that are nearest to one that is unknown, the nearest first."""
+    """Return the names nearest to an unknown one, the nearest first and new versions before old."""
     likeness = {each: _likeness(name, each) for each in known}
     best = max(likeness.values(), default=0.0)
     near = [each for each in likeness if likeness[each] >= max(_SIMILAR, best - _WORSE)]
-    return sorted(near, key=lambda each: -likeness[each])[:_MOST_NEAR]
+    return sorted(near, key=lambda each: (-likeness[each], -_version(each)))[:_MOST_NEAR]
+
+
+def _version(name: str) -> int:
+    """Return the version that a name ends with, as Gymnasium writes it: 1 of CartPole-v1."""
+    found = re.search(r"-v(\d{1,9})$", name, re.ASCII)
+    return int(found[1]) if found else 0
 
 
 def _likeness(asked: str, known: str) -> float:

@@ -82,7 +82,7 @@ def views() -> Figure:
 def actions() -> Figure:
     """The exact laws of the four actions of one state."""
     figure, ((axis,),) = panels(1, 1, (7, 3))
-    for name, law, colour in zip(ACTIONS, _exact(), (BLUE, RED, GREEN, ORANGE), strict=True):
+    for name, law, colour in zip(ACTIONS, _exact(), COLOURS, strict=False):
         label = f"{name}: mean {float(law.mean):.2f}"
         axis.plot(_Z, np.asarray(law.pdf(_Z)), color=colour, label=label)
         axis.axvline(float(law.mean), color=colour, linestyle=":", linewidth=1)
@@ -148,7 +148,7 @@ def supports() -> Figure:
     laws = _trained()[_STEPS].law(FIGURE_STATE)
     figure, ((axis,),) = panels(1, 1, (8, 3))
     for place, law in enumerate(laws):
-        colour, density = (BLUE, RED, GREEN, ORANGE)[place], np.asarray(law.pdf(_Z))
+        colour, density = COLOURS[place], np.asarray(law.pdf(_Z))
         reach = 6 * float(law.std)
         ends = np.clip([float(law.mean) - reach, float(law.mean) + reach], -2.4, 2.4)
         axis.plot(ends, [-place, -place], color=colour, linewidth=5, alpha=0.3)

@@ -23,10 +23,11 @@ def _block(self: HTML5Translator, node: nodes.math_block) -> None:
 
 def _formula(node: nodes.Element, as_block: bool) -> str:
     try:
-        return str(latex2mathml.tex2mathml(node.astext(), as_block=as_block))
+        formula = str(latex2mathml.tex2mathml(node.astext(), as_block=as_block))
     except MathError as error:
         _LOG.warning("formula %r: %s", node.astext(), error, location=node)
         return ""
+    return formula.replace("<mo>'</mo>", "<mo>\N{PRIME}</mo>")
 
 
 def setup(app: Sphinx) -> None:

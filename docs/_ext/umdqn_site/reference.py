@@ -41,8 +41,8 @@ def _kind(choice: FieldHelp) -> list[str]:
     """Return a section on a kind of part: its choices, and the fields of each."""
     kind, table = choice.name, KINDS[choice.name]
     default = DEFAULTS.get(kind)
-    known = f"Default `{default}`." if default else "By default the algorithm's."
-    text = f"{choice.text} {known} Also `module:Class`."
+    known = f" Default `{default}`." if default else ""
+    text = f"{choice.text}{known} Also `module:Class`."
     lines = [
         f"## {kind}",
         "",

@@ -32,7 +32,8 @@ _POINTS = 301
 # A picture leaves out this share of mass at either end, and this share of the width is its margin.
 _TAIL, _MARGIN = 0.005, 0.05
 _FRACTIONS = np.linspace(_TAIL, 1 - _TAIL, _POINTS, dtype=np.float32)
-_WIDTH, _HEIGHT = 420, 120
+# Pixels of a picture, and of the numbers below it.
+_WIDTH, _HEIGHT, _BELOW = 420, 120, 18
 _TITLES = ("mean", "std", "5%", "median", "95%")
 _LABELS: dict[str, tuple[str, str]] = {
     "pdf": (RETURN, "density"),
@@ -78,15 +79,12 @@ def as_html(laws: Law) -> str:
 
 
 def plot(laws: Law, axes: Any = None, view: View = "pdf") -> Any:
-    """Draw laws on Matplotlib's axes, the current ones unless given, and return the axes."""
+    """Draw laws on Matplotlib's axes, those of `axes_for` unless given, and return the axes."""
     check(view in _LABELS, "view", view, f"one of {', '.join(_LABELS)}")
     count = math.prod(laws.shape)
     few = len(laws.shape) <= 1 and count <= _MOST_LINES
     check(few, "laws", laws.shape, f"one axis and at most {_MOST_LINES} laws in a plot")
-    if axes is None:
-        from matplotlib import pyplot
-
-        axes = pyplot.gca()
+    axes = axes_for(*_LABELS[view]) if axes is None else axes
     x = (
         np.linspace(_TAIL, 1 - _TAIL, _POINTS, dtype=np.float32)
         if view == "quantile"
@@ -105,6 +103,16 @@ def plot(laws: Law, axes: Any = None, view: View = "pdf") -> Any:
         axes.set_title("dotted: means", fontsize="small", loc="right")
     if laws.shape:
         axes.legend()
+    return axes
+
+
+def axes_for(x: str, y: str) -> Any:
+    """Return the current axes if they are free or have these labels, else those of a new figure."""
+    from matplotlib import pyplot
+
+    axes = pyplot.gca()
+    if axes.has_data() and (axes.get_xlabel(), axes.get_ylabel()) != (x, y):
+        return pyplot.figure().add_subplot()
     return axes
 
 
@@ -150,16 +158,28 @@ def _picture(laws: Law) -> str:
     lines = "".join(
         f"<polyline fill='none' stroke='{_colour(number)}' stroke-width='1.5' points='"
         + " ".join(
-            f"{a:.1f},{_HEIGHT * (1 - b / top):.1f}" for a, b in zip(across, row, strict=True)
+            f"{a:.1f},{1 + _HEIGHT * (1 - b / top):.1f}" for a, b in zip(across, row, strict=True)
         )
         + "'/>"
         for number, row in enumerate(y)
     )
     about = f"densities of returns from {x[0]:.4g} to {x[-1]:.4g}"
     return (
-        f"<svg role='img' aria-label='{about}' width='{_WIDTH}' height='{_HEIGHT + 2}'>"
-        f"<title>{about}</title>{lines}</svg>"
+        f"<svg role='img' aria-label='{about}' width='{_WIDTH}' height='{_HEIGHT + _BELOW}'>"
+        f"<title>{about}</title>{lines}{_axis(x)}</svg>"
     )
+
+
+def _axis(x: np.ndarray) -> str:
+    """Returns at both ends and in the middle of a picture, below a line."""
+    y = _HEIGHT + 1
+    texts = "".join(
+        f"<text x='{share * _WIDTH:g}' y='{y + 14}' text-anchor='{anchor}'>"
+        f"{x[0] + share * (x[-1] - x[0]):.3g}</text>"
+        for share, anchor in ((0, "start"), (0.5, "middle"), (1, "end"))
+    )
+    line = f"<line x2='{_WIDTH}' y1='{y}' y2='{y}' stroke='currentColor' stroke-width='0.5'/>"
+    return f"{line}<g font-size='11' fill='currentColor'>{texts}</g>"
 
 
 def _colour(number: int) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from umdqn.errors import unknown
 from umdqn.extras import missing
+from umdqn.laws.showing import axes_for
 from umdqn.runs.records import Record
 from umdqn.text import drawn
 
@@ -35,10 +36,8 @@ def plot_curve(records: Sequence[Record], value: str, label: str, axes: Any = No
     known = [name for name in (records[0] if records else _LABELS) if name not in ("step", "seed")]
     if value not in known:
         raise unknown("number of the records", value, known)
-    if axes is None:
-        from matplotlib import pyplot
-
-        axes = pyplot.gca()
+    title = _LABELS.get(value, drawn(value))
+    axes = axes_for("steps", title) if axes is None else axes
     by_seed: dict[int, dict[int, float]] = {}
     for record in records:
         number = record.get(value)
@@ -53,6 +52,6 @@ def plot_curve(records: Sequence[Record], value: str, label: str, axes: Any = No
     name = drawn(label) + (f", mean of {len(curves)} seeds" if several else "")
     axes.plot(steps, curves.mean(axis=0) if len(curves) else [], label=name, marker=".")
     axes.set_xlabel("steps")
-    axes.set_ylabel(_LABELS.get(value, drawn(value)))
+    axes.set_ylabel(title)
     axes.legend()
     return axes

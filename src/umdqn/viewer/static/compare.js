@@ -12,7 +12,7 @@ export function flat(config, prefix = "") {
     value !== null && typeof value === "object" && !Array.isArray(value) ? flat(value, `${prefix}${name}.`) : [[(prefix + name).replace(/\.name$/, ""), value]]);
 }
 
-export const written = (value) => (value === null || value === undefined ? "–" : Array.isArray(value) ? value.join(", ") : String(value));
+export const written = (value) => (Array.isArray(value) ? value.join(", ") : String(value ?? "")) || "–";
 
 function differences(runs) {
   const settings = runs.map((run) => new Map(flat(run.config)));

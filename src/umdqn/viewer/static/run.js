@@ -31,7 +31,7 @@ export function showRun({ main, trail, live }, id) {
   const badge = h("span");
   const about = h("p", { class: "faint" });
   const list = h("dl", { class: "facts" });
-  const problem = h("div");
+  const problem = h("div", {}, note("Reading the run…", "later"));
   const top = h("header", {}, h("div", { class: "row" }, title, badge), about, list);
   let [laws, learning, trust, shown] = [null, null, null, null];
   main.append(problem, top);

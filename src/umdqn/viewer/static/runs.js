@@ -59,7 +59,7 @@ export function showRuns({ main, trail, live }) {
   const table = h("table", { class: "runs" }, h("caption", { class: "unseen", text: "Runs" }),
     h("thead", {}, h("tr", {}, h("th", { class: "pick", scope: "col" }, h("span", { class: "unseen", text: "Compare" })), ...heads)), body);
   const card = h("section", { class: "card runs-card" }, table);
-  const problem = h("div");
+  const problem = h("div", {}, note("Reading the runs…", "later"));
   main.append(h("div", { class: "head" }, h("h1", { text: "Runs" }), find, compare, count), problem, card);
 
   function choose(id, on) {
@@ -96,7 +96,8 @@ export function showRuns({ main, trail, live }) {
     try {
       answer = await ask("runs");
     } catch (error) {
-      live(error.message, true);
+      live("not connected", true);
+      problem.replaceChildren(note(error.message, "bad"));
       return;
     }
     const running = answer.runs.filter((run) => run.status === "running").length;

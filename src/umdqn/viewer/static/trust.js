@@ -6,7 +6,7 @@ import { Chart } from "./chart.js";
 
 const percent = (share, digits = 0) => (share === null || share === undefined ? "–" : `${(100 * share).toFixed(digits)}%`);
 
-const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1).replaceAll("+-", "±");
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1).replaceAll(" +- ", "\u00a0±\u00a0");
 
 function facts(found) {
   const told = [["90% intervals cover", percent(found.coverage_90 ?? found.coverage?.["0.9"], 1)], ["Bias", number(found.bias, 3)], ["CRPS skill", number(found.crps_skill, 3)], ["Mass at edges", percent(found.edge_mass, 1)], ["Episodes", whole(found.episodes)]];
@@ -28,7 +28,7 @@ export class Trust {
     const text = JSON.stringify(saved);
     if (this.text === text || this.report) return;
     this.text = text;
-    if (!saved) this.said.replaceChildren(h("p", { class: "faint", text: "Not checked yet. The check plays the greedy policy here; it writes nothing. umdqn calibrate RUN --save keeps a verdict with the run." }));
+    if (!saved) this.said.replaceChildren(h("p", { class: "faint" }, "Not checked yet. The check plays the greedy policy here; it writes nothing. ", h("code", { text: "umdqn calibrate RUN --save" }), " keeps a verdict with the run."));
     else if (saved.error) this.said.replaceChildren(note(saved.error, "warn"));
     else this.said.replaceChildren(h("p", { class: "verdict", text: sentence(saved.verdict) }), h("p", { class: "faint", text: `Saved by umdqn calibrate for the checkpoint of step ${saved.steps.map(whole).join(", ")}.` }), facts(saved));
   }
