@@ -219,6 +219,19 @@ def test_the_proposal_learns_from_its_own_loss_only():
     assert float(jnp.abs(of_law.network.output.weight).max()) > 0
 
 
+def test_even_fractions_earn_their_entropy():
+    """Whose weight multiplies `-sum p log p` of the shares, in nats."""
+    features, action, losses = jnp.array([1.0, 2.0, -0.5]), jnp.int32(1), []
+    for entropy in (0.0, 0.7):
+        head = ProposedQuantiles(quantiles=5, entropy=entropy).build(3, 2, jax.random.key(0))
+        head = eqx.tree_at(lambda head: head.proposal.weight, head, replace_fn=lambda w: 100 * w)
+        law = head.law(features, action, SUPPORT)
+        losses.append(float(head.own_loss(features, action, law, SUPPORT)))
+    expected = stats.entropy(np.asarray(law.weights, float))
+    assert expected < 0.95 * np.log(5)
+    assert losses[0] - losses[1] == pytest.approx(0.7 * expected, rel=1e-4)
+
+
 def test_the_proposal_has_its_own_optimiser():
     agent = agent_of("fqf")
     state = agent.init(jax.random.key(0))

@@ -169,6 +169,14 @@ def test_a_domain_is_estimated_from_rewards_and_said():
         assert estimated_domain(entry, 0.5) == Domain(-1.4, 15.4)
 
 
+def test_an_estimated_domain_counts_the_steps_of_a_time_limit():
+    # Rewards 1 and 2 in episodes of two steps: at most 2 (1 + 0.5), and a margin of a tenth.
+    entry = find(named(lambda: gymnasium.wrappers.TimeLimit(Counting(), 2)))
+    entry = entry._replace(spec=dataclasses.replace(entry.spec, time_limit=2))
+    with pytest.warns(Notice, match=r"\[-0.3, 3.3\].*between 1 and 2"):
+        assert estimated_domain(entry, 0.5) == Domain(-0.3, 3.3)
+
+
 @pytest.mark.parametrize("copies", [1, 3])
 @pytest.mark.parametrize("truncation_terminates", [False, True])
 def test_no_transition_crosses_episodes(copies, truncation_terminates):

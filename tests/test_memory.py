@@ -13,6 +13,7 @@ from experience import LAYOUTS, PLANS, Experience, begun, enter
 from umdqn.envs.catalogue import find
 from umdqn.loops import snapshot
 from umdqn.loops.snapshot import Snapshot
+from umdqn.replay.memory import make_storage
 from umdqn.replay.uniform import Uniform
 from umdqn.specs import Observation
 
@@ -35,6 +36,27 @@ def test_a_frame_memory_holds_its_capacity_and_draws_all_of_it():
     # 420 frames, of which 4 an episode begin or end it; 20,000 draws miss none of 400 (e^-50).
     assert len(drawn & newest) >= 390
     assert len(drawn) <= 420
+
+
+@pytest.mark.parametrize(
+    ("shape", "stack", "capacity", "copies", "slots"),
+    [
+        ((2,), 1, 10, 1, 10),
+        ((2,), 1, 12, 3, 4),
+        # A third of 10, rounded up.
+        ((2,), 1, 10, 3, 4),
+        # A spare row per 20 transitions: 105, and half of that, rounded up.
+        ((84, 84), 4, 100, 1, 105),
+        ((84, 84), 4, 100, 2, 53),
+        ((5, 5, 3), 1, 39, 1, 40),
+        # At least four stacks.
+        ((84, 84), 4, 3, 1, 16),
+    ],
+)
+def test_copies_share_a_capacity_equally(shape, stack, capacity, copies, slots):
+    shape = (stack, *shape) if stack > 1 else shape
+    seen = Observation(shape, "uint8" if len(shape) > 1 else "float32", stack=stack)
+    assert make_storage(seen, capacity, copies).slots == slots
 
 
 def test_a_pair_memory_is_first_in_first_out():

@@ -19,6 +19,7 @@ from umdqn.laws.support import Moments, Support
 from umdqn.numerics.table import MonotoneTable
 from umdqn.replay.transition import Batch, Transition
 from umdqn.representations import REPRESENTATIONS
+from umdqn.representations.representation import misfit
 from umdqn.runs.configure import configure
 from umdqn.specs import Domain
 from umdqn.supports import SUPPORTS
@@ -135,6 +136,50 @@ def test_proposals_do_not_depend_on_where_a_law_lies():
     assert float(jnp.abs(expected).max()) > 0
     for index in range(3):
         np.testing.assert_allclose(gradient(learned_support()[index]), expected, rtol=1e-5)
+
+
+def test_shapes_pay_for_leaving_their_support_and_do_not_move_it():
+    """`0.1 ((reach mean)^2 + log(reach std)^2)`, with a reach of 6 standard deviations."""
+    support, mean, variance = learned_support()[1], jnp.float32(0.25), jnp.float32(0.04)
+    expected = 0.1 * ((6 * 0.25) ** 2 + np.log(6 * 0.2) ** 2)
+    assert float(misfit(mean, variance, support)) == pytest.approx(expected, rel=1e-5)
+    slope = jax.grad(lambda support: misfit(mean, variance, support))(support)
+    assert not any(np.any(leaf) for leaf in jax.tree.leaves(slope))
+    # That of masses at 21 atoms from -1 to 1.
+    head = REPRESENTATIONS["categorical"](atoms=21).build(4, 3, jax.random.key(0))
+    features, action = 3 * jax.random.normal(jax.random.key(1), (4,)), jnp.int32(1)
+    law = head.law(features, action, support)
+    nodes, masses = np.linspace(-1, 1, 21), np.asarray(law.weights, float)
+    mean = masses @ nodes
+    expected = (6 * mean) ** 2 + np.log(6 * np.sqrt(masses @ (nodes - mean) ** 2)) ** 2
+    found = head.own_loss(features, action, law, support)
+    assert float(found) == pytest.approx(0.1 * expected, rel=1e-3)
+
+
+@pytest.mark.parametrize("double", [False, True])
+def test_targets_have_the_moments_of_the_bellman_equation(double):
+    """`r + g m'` and `g^2 v'`, of the law that the network or its target network prefers."""
+    representation, metric = parts("qr-dqn")
+    representation = dataclasses.replace(representation, quantiles=8)
+    rule = LearnedSupport()
+    agent = made(representation, metric, (8,), optax.adam(1e-3), double=double, support=rule)
+    state, other = (agent.init(jax.random.key(seed)) for seed in (0, 1))
+    state = state._replace(target_params=other.params)
+    batch = transitions(ALTERNATING, 0.9).transition
+    _, (targets, _) = jax.jit(agent.losses)(state.params, state, batch, jax.random.key(2))
+    own, following = agent.network(state.params), agent.network(state.target_params)
+    mean, variance, predicted = np.zeros((3, 8))
+    for row in range(8):
+        laws = following.laws(batch.next_observation[row], state.unit)
+        prefers = own.laws(batch.next_observation[row], state.unit) if double else laws
+        best = int(np.argmax(prefers.mean))
+        mean[row], variance[row] = laws[best].mean, laws[best].variance
+        predicted[row] = own.laws(batch.observation[row], state.unit)[row % 2].mean
+    expected = ALTERNATING + 0.9 * mean
+    np.testing.assert_allclose(targets.mean, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(targets.variance, 0.81 * variance, rtol=1e-4)
+    np.testing.assert_allclose(targets.error, expected - predicted, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(targets.discount, np.full(8, 0.9), rtol=1e-6)
 
 
 def batches(seed: int, count: int, size: float) -> TargetMoments:
