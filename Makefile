@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup demo test lint types unit test-slow torture bench study ranges licences docs clean
+.PHONY: setup demo test lint types unit test-slow torture mutants bench study ranges licences docs clean
 .DELETE_ON_ERROR:
 
 setup: $(VENV)/.installed
@@ -46,6 +46,10 @@ unit: $(VENV)/.installed-dev
 torture: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -m torture
 
+# Whether tests notice small changes of the core; the first time, it measures what each test runs.
+mutants: $(VENV)/.installed-dev
+	@$(BIN)/python tools/mutants
+
 test-slow: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -m slow
 
@@ -80,4 +84,4 @@ docs: $(VENV)/.installed-docs
 	@echo "docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) docs/_build .ranges .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) docs/_build .ranges .mutants .pytest_cache .mypy_cache .ruff_cache

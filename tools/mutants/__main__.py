@@ -131,17 +131,30 @@ def _try_all(
 
 
 def _try_some(copy: Path, todo: list[mutate.Mutant], tests: dict[str, Any], options: Any) -> None:
+    alone: dict[str, bool] = {}
     with (copy / _TRIED).open("w") as tried:
         for count, mutant in enumerate(todo, 1):
             chosen = options.tests or relevant(mutant, tests, options.budget)
             seconds = sum(tests[name]["seconds"] if name in tests else _FILE for name in chosen)
             end = _try(copy, mutant, chosen, _START + _SLOWER * seconds)
             outcome = OUTCOMES.get(end.code, f"error {end.code}")
+            if outcome == "killed" and not _passes(copy, alone):
+                outcome = "error: a test fails without the mutant"
             tried.write(f"{mutant.name}\t{outcome}\n")
             tried.flush()
             place = f"{mutant.module}:{mutant.line}"
             head = f"{count}/{len(todo)} {mutant.name}"
             print(f"{head} {outcome} {end.seconds:.1f} s {place} {mutant.kind}", flush=True)
+
+
+def _passes(copy: Path, alone: dict[str, bool]) -> bool:
+    """Return whether the test that failed last passes by itself, without a mutant."""
+    lines = (copy / "output.txt").read_text().splitlines()
+    for test in (line[7:].split(" - ")[0] for line in lines if line.startswith("FAILED ")):
+        if test not in alone:
+            alone[test] = children.run(copy, [test], _START + _FILE).code == children.PASSED
+        return alone[test]
+    return True
 
 
 def _try(copy: Path, mutant: mutate.Mutant, tests: list[str], seconds: float) -> children.Ended:
@@ -156,7 +169,7 @@ def _try(copy: Path, mutant: mutate.Mutant, tests: list[str], seconds: float) ->
 
     path.write_bytes(new)
     try:
-        return children.run(copy, tests, seconds, prepare=prepare)
+        return children.run(copy, ["-x", *tests], seconds, prepare=prepare)
     finally:
         # With its time, by which Python's cache goes.
         shutil.copy2(SOURCE / mutant.module, path)

@@ -29,7 +29,7 @@ STATE = ROOT / ".mutants"
 """Copies, measurements and results."""
 PASSED, FAILED, TIMEOUT = 0, 1, -1
 _FOR_TESTS = ("pytest", "hypothesis", "rlax", "pandas", "scipy.optimize", "starlette.testclient")
-_OPTIONS = ("-q", "-x", "--no-header", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist")
+_OPTIONS = ("-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist")
 _MARKS = ("-m", "not slow and not torture", "--hypothesis-seed=0")
 # A mutant may ask for any amount of memory, and may wait for something that never comes.
 _MOST_BYTES = 6 * 2**30

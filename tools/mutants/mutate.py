@@ -155,6 +155,8 @@ def _children(node: Any) -> list[Any]:
             return [each for each in node.args if not isinstance(each, ast.Constant)]
         case ast.Call() if _called(node) == "isinstance":
             return node.args[:1]
+        case ast.keyword(arg="strict"):
+            return []
         case ast.Module():
             return [each for each in node.body if not _is_setting(each)]
         case ast.Lambda():
@@ -163,8 +165,11 @@ def _children(node: Any) -> list[Any]:
 
 
 def _is_setting(node: ast.stmt) -> bool:
-    """Whether a statement names a number."""
-    return isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+    """Whether a statement names a number, or one made of numbers."""
+    if not isinstance(node, ast.Assign):
+        return False
+    made = (ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Tuple, ast.Load)
+    return all(isinstance(each, made) for each in ast.walk(node.value))
 
 
 def _tests(node: Any) -> list[Any]:
