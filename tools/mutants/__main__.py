@@ -27,7 +27,8 @@ PACKAGES = (
 SOURCE = children.ROOT / "src/umdqn"
 # Presets are choices, as defaults are: no test could derive them.
 SKIPPED = {"runs/presets.py"}
-OUTCOMES = {children.PASSED: "survived", children.FAILED: "killed", children.TIMEOUT: "timeout"}
+# All else kills: tests fail, cannot be imported, or are not there any more.
+OUTCOMES = {children.PASSED: "survived", children.TIMEOUT: "timeout"}
 RESULTS, SURVIVORS = children.STATE / "results.json", children.STATE / "survivors.diff"
 _TRIED = "tried.txt"
 # Processor time: of a test process without tests and of a test file that was not measured, and how
@@ -44,11 +45,12 @@ def main() -> None:
         for mutant in chosen:
             print(mutant.name, mutant.owner, mutant.diff(_source(mutant)), sep="\n")
         return
-    results = json.loads(RESULTS.read_text()) if RESULTS.exists() and options.again else {}
-    done = {"killed", "timeout"} if options.again == "survivors" else {*OUTCOMES.values()}
-    todo = [m for m in chosen if results.get(m.name) not in done]
     if options.only:
-        todo = [m for m in chosen if m.name in options.only]
+        chosen = [m for m in chosen if m.name in options.only]
+    kept = RESULTS.exists() and (options.again or options.only)
+    results = json.loads(RESULTS.read_text()) if kept else {}
+    done = {"killed", "timeout"} | ({"survived"} if options.again == "new" else set())
+    todo = [m for m in chosen if options.only or results.get(m.name) not in done]
     tests = {} if options.tests else measure.measure()
     _try_all(todo, tests, options, results)
     sys.exit(_report(chosen, results, options.least))
@@ -99,6 +101,7 @@ def relevant(mutant: mutate.Mutant, tests: dict[str, Any], budget: float) -> lis
         ]
         if hit:
             break
+    hit = hit or list(tests)
     files = {name.partition("::")[0] for name in hit}
     beside = {name for name in tests if name.partition("::")[0] in files} - set(hit)
     chosen: list[str] = []
@@ -119,13 +122,17 @@ def _try_all(
     workers = []
     for job in range(options.jobs):
         copy = children.tree(f"job{job}")
+        (copy / _TRIED).touch()
         share = todo[job :: options.jobs]
         work = partial(_try_some, copy, share, tests, options)
         workers.append((children.worker(copy, work), copy))
-    failed = [os.waitpid(pid, 0)[1] for pid, _ in workers]
-    for _, copy in workers:
-        results |= dict(line.split("\t") for line in (copy / _TRIED).read_text().splitlines())
-    RESULTS.write_text(json.dumps(results))
+    try:
+        failed = [os.waitpid(pid, 0)[1] for pid, _ in workers]
+    finally:
+        # Also of those tried before an interruption, for `--again new`.
+        for _, copy in workers:
+            results |= dict(line.split("\t") for line in (copy / _TRIED).read_text().splitlines())
+        RESULTS.write_text(json.dumps(results))
     if any(failed):
         raise SystemExit("a worker failed")
 
@@ -137,9 +144,9 @@ def _try_some(copy: Path, todo: list[mutate.Mutant], tests: dict[str, Any], opti
             chosen = options.tests or relevant(mutant, tests, options.budget)
             seconds = sum(tests[name]["seconds"] if name in tests else _FILE for name in chosen)
             end = _try(copy, mutant, chosen, _START + _SLOWER * seconds)
-            outcome = OUTCOMES.get(end.code, f"error {end.code}")
-            if outcome == "killed" and not _passes(copy, alone):
-                outcome = "error: a test fails without the mutant"
+            outcome = OUTCOMES.get(end.code, "killed")
+            if outcome == "killed" and not _passes(copy, chosen, alone):
+                outcome = "error: tests fail without the mutant"
             tried.write(f"{mutant.name}\t{outcome}\n")
             tried.flush()
             place = f"{mutant.module}:{mutant.line}"
@@ -147,14 +154,15 @@ def _try_some(copy: Path, todo: list[mutate.Mutant], tests: dict[str, Any], opti
             print(f"{head} {outcome} {end.seconds:.1f} s {place} {mutant.kind}", flush=True)
 
 
-def _passes(copy: Path, alone: dict[str, bool]) -> bool:
-    """Return whether the test that failed last passes by itself, without a mutant."""
+def _passes(copy: Path, tests: list[str], alone: dict[str, bool]) -> bool:
+    """Return whether the test that failed, if it got so far, passes by itself without a mutant."""
     lines = (copy / "output.txt").read_text().splitlines()
-    for test in (line[7:].split(" - ")[0] for line in lines if line.startswith("FAILED ")):
-        if test not in alone:
-            alone[test] = children.run(copy, [test], _START + _FILE).code == children.PASSED
-        return alone[test]
-    return True
+    failed = [line[7:].split(" - ")[0] for line in lines if line.startswith("FAILED ")][:1]
+    command = failed or ["--collect-only", *tests]
+    name = " ".join(command)
+    if name not in alone:
+        alone[name] = children.run(copy, command, _START + _FILE).code == children.PASSED
+    return alone[name]
 
 
 def _try(copy: Path, mutant: mutate.Mutant, tests: list[str], seconds: float) -> children.Ended:
