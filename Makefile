@@ -42,9 +42,12 @@ types: $(VENV)/.installed-dev
 unit: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -rs -n 2 --dist loadfile -m "not slow and not torture"
 
-# Kills and damages everything, many times: about an hour on two cores.
+# Kills and damages everything, many times, and writes the table of docs/reliability.md: about an
+# hour on two cores. PART="-k kill" attacks in one way only, and leaves the other rows as they are.
 torture: $(VENV)/.installed-dev
-	@$(BIN)/python -m pytest -m torture
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "torture or attack" $(PART) \
+		--attacks docs/reliability.json; \
+	status=$$?; $(BIN)/python tools/reliability.py; exit $$status
 
 # Whether tests notice small changes of the core; the first time, it measures what each test runs.
 mutants: $(VENV)/.installed-dev

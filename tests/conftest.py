@@ -24,6 +24,7 @@ import pytest
 # The key that signs runs is made here, not in the home directory.
 os.environ["XDG_STATE_HOME"] = str(Path(__file__).parents[1] / ".pytest_cache/state")
 
+from attacks import attack, counted, save
 from umdqn.loops.machine import return_freed_memory, use_all_cores
 from umdqn.runs.configure import configure
 from umdqn.runs.run import Run
@@ -50,6 +51,31 @@ def _resident() -> int:
     """Bytes that this process holds; 0 where the system does not tell."""
     status = Path("/proc/self/statm")
     return int(status.read_text().split()[1]) * resource.getpagesize() if status.exists() else 0
+
+
+__all__ = ["attack"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--attacks", type=Path, help="add the counts of attacks to this JSON file")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that count attacks, for `make torture`."""
+    for item in items:
+        if "attack" in getattr(item, "fixturenames", ()):
+            item.add_marker("attack")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the counts of attacks, and write them to the file of `--attacks`."""
+    outcomes = ("passed", "failed")
+    found = counted([one for name in outcomes for one in terminalreporter.getreports(name)])
+    for test, (name, trials, failures) in found.items():
+        terminalreporter.line(f"{name}: {trials:,} trials, {failures} failures ({test})")
+    path = terminalreporter.config.getoption("--attacks")
+    if path is not None and found:
+        save(path, found)
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import importlib.util
+import json
 import re
 import sys
 
@@ -206,3 +207,19 @@ def test_the_site_builds_without_warnings(tmp_path):
     for path in tmp_path.rglob("*.html"):
         loaded = re.findall(r'(?:src|href)="(https?://[^"]+\.(?:js|css|woff2?))', path.read_text())
         assert not loaded, f"{path.name} needs the network: {loaded}"
+
+
+def test_the_table_of_attacks_is_what_was_counted():
+    """Each row comes from tests that there are, and none of them failed."""
+    spec = importlib.util.spec_from_file_location("reliability", ROOT / "tools" / "reliability.py")
+    reliability = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reliability)
+    text = (ROOT / "docs" / "reliability.md").read_text()
+    counts = json.loads((ROOT / "docs" / "reliability.json").read_text())
+    assert counts
+    assert reliability.page(text, counts) == text
+    for test, (name, trials, failures) in counts.items():
+        file, _, rest = test.partition("::")
+        assert f"def {rest.partition('[')[0]}(" in (ROOT / file).read_text(), test
+        assert name in text.partition(reliability.END)[2], name
+        assert (trials > 0, failures) == (True, 0), test

@@ -58,6 +58,9 @@ def test_configurations_refuse_them_too():
                 configure(overrides={name: value})
     with pytest.raises(InvalidField, match=r"intervals = 1000000000000 .*65,536"):
         configure(overrides={"representation.intervals": 10**12})
+    for name, most in (("evaluation.episodes", "1,000,000"), ("num_envs", "10,000")):
+        with pytest.raises(InvalidField, match=rf"^{name} = 2147483647 .*from 1 to {most}"):
+            configure(overrides={name: 2**31 - 1})
     with pytest.raises(InvalidField, match="domain = 1000"):
         configure(overrides={"support": "fixed", "domain": (0, 10**400)})
 

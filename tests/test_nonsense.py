@@ -1,6 +1,5 @@
 """Files whose checksums are sound and whose content is nonsense: one line each, no traceback."""
 
-import copy
 import hashlib
 import itertools
 import json
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load as load_arrays
 
+from damage import NONSENSE, places, refused, replaced, toml_file
 from umdqn.envs.grid_world import SPEC
 from umdqn.errors import Notice, UmdqnError
 from umdqn.loops.host_arrays import check_seed
@@ -30,7 +30,6 @@ from witness import SMALL
 
 FIELDS = SMALL | {"steps": 400, "evaluation.every": 300}
 STEP = 400
-NONSENSE = (None, True, -1, 0, 2**70, 1.5, 1e300, "x", "\x1b[2J", "../../x", [], [[]], {}, {"a": 1})
 
 
 def train(loop, folder):
@@ -50,53 +49,12 @@ def run(trained, tmp_path):
     return load(tmp_path / "run")
 
 
-def places(data, path=()):
-    """The paths of everything in JSON data; of lists the first two entries."""
-    inner = (
-        data.items()
-        if isinstance(data, dict)
-        else enumerate(data[:2])
-        if isinstance(data, list)
-        else ()
-    )
-    for key, value in inner:
-        yield (*path, key)
-        yield from places(value, (*path, key))
-
-
-def replaced(data, path, value):
-    """JSON data with one value replaced, or removed if the value is `...`."""
-    data = copy.deepcopy(data)
-    *way, last = path
-    inner = data
-    for key in way:
-        inner = inner[key]
-    if value is ...:
-        del inner[last]
-    else:
-        inner[last] = value
-    return data
-
-
 def variants(data):
     """JSON data with each value replaced by every kind of nonsense in turn, and nonsense alone."""
     yield from ({}, {"a": []})
     for path in places(data):
         for value in (..., *NONSENSE):
             yield replaced(data, path, value)
-
-
-def refused(read):
-    """Whether reading was refused in one line; any other exception is a failure."""
-    try:
-        read()
-    except UmdqnError as error:
-        message = str(error)
-    else:
-        return False
-    assert message.isprintable()
-    assert len(message) < 700
-    return True
 
 
 def survey(path, data, read, write=write_sealed, every=1):
@@ -241,19 +199,6 @@ TOML = st.recursive(
 )
 
 
-def as_toml(value):
-    if isinstance(value, dict):
-        pairs = (f"{json.dumps(key)} = {as_toml(one)}" for key, one in value.items())
-        return "{ " + ", ".join(pairs) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(as_toml, value)) + "]"
-    return (
-        "2026-01-01"
-        if value is None
-        else json.dumps(value).replace("Infinity", "inf").replace("NaN", "nan")
-    )
-
-
 @settings(max_examples=200, deadline=None)
 @given(
     st.dictionaries(
@@ -265,7 +210,7 @@ def as_toml(value):
 )
 def test_sweep_files(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("sweeps") / "sweep.toml"
-    path.write_text("\n".join(f"{key} = {as_toml(value)}" for key, value in data.items()))
+    path.write_text(toml_file(data))
     refused(lambda: read_sweep(path))
 
 

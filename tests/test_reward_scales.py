@@ -2,10 +2,14 @@
 
 import dataclasses
 
+import gymnasium
 import numpy as np
 import pytest
 
 import umdqn
+from umdqn.envs.catalogue import find, named
+from umdqn.errors import Notice
+from umdqn.runs.domains import estimated_domain
 
 # One step, then the end. Action 0 pays 3 or 5 at random, action 1 pays 1 or 2, with noise 0.2.
 # Means 4 and 1.5; variances 1 + 0.04 and 0.25 + 0.04.
@@ -65,3 +69,16 @@ def test_the_greedy_action_is_the_better_one(scaled):
     assert int(run.predict([1.0])[0]) == 0
     returns = run.evaluate(200)[1].undiscounted
     assert np.mean(returns) / size == pytest.approx(4.0, abs=4 * np.sqrt(1.04 / 200) + 0.01)
+
+
+@pytest.mark.parametrize("size", [1e-6, 1.0, 1e6])
+def test_a_guessed_domain_has_the_size_of_the_rewards(size):
+    """CartPole pays 1 a step, for up to 500 steps: 2 with discount 1/2, and a tenth around it."""
+
+    def make():
+        env = gymnasium.make("CartPole-v1")
+        return gymnasium.wrappers.TransformReward(env, lambda reward: size * reward)
+
+    with pytest.warns(Notice, match="are taken to lie in"):
+        domain = estimated_domain(find(named(make)), 0.5)
+    assert (domain.low, domain.high) == pytest.approx((-0.2 * size, 2.2 * size))

@@ -18,6 +18,7 @@ import jax
 import numpy as np
 import pytest
 
+from damage import mutate
 from umdqn.agents.algorithms import ALGORITHMS
 from umdqn.errors import UmdqnError
 from umdqn.runs.configure import configure
@@ -33,32 +34,46 @@ from witness import SMALL, children, digest, options
 
 pytestmark = [pytest.mark.torture, pytest.mark.filterwarnings("ignore::umdqn.errors.Notice")]
 
-KILLS = 20
+KILLS = 10
 KILLED = Path(__file__).with_name("killed.py")
 # So long that no run ends before it was killed often enough.
 OFTEN = SMALL | {"steps": 6_000, "evaluation.every": 300, "checkpoint_every": 100, "chunk": 50}
 
 
-@pytest.mark.parametrize("agent", ALGORITHMS)
-def test_kill_at_random_moments(agent, tmp_path):
-    """Twenty times: ten while files are written, ten anywhere from the first import on."""
-    config = configure("grid-world", agent, overrides=OFTEN)
+# In the host loop, agents with even numbers train on LunarLander, the others on MinAtar.
+CASES = [("grid-world", agent) for agent in ALGORITHMS] + [
+    ("MinAtar/Breakout" if number % 2 else "LunarLander-v3", agent)
+    for number, agent in enumerate(ALGORITHMS)
+]
+# Acting costs more there, and evaluations play until their limit.
+HOSTED = OFTEN | {"steps": 5_000, "evaluation.limit": 50, "evaluation.episodes": 2}
+HOSTED |= {"evaluation.every": 1_000, "update_every": 4}
+
+
+@pytest.mark.parametrize(("env", "agent"), CASES)
+def test_kill_at_random_moments(env, agent, tmp_path, attack):
+    """Half of the kills come while files are written, half anywhere from the first import on."""
+    compiled = env == "grid-world"
+    fields = OFTEN if compiled else HOSTED
+    config = configure(env, agent, overrides=fields)
     whole = train_config(config, tmp_path / "whole")
     path = tmp_path / "killed"
     random = np.random.default_rng(0)
-    command = ["train", "grid-world", agent, "--out", str(path), *options(OFTEN)]
+    command = ["train", env, agent, "--out", str(path), *options(fields)]
+    counter = attack(f"kill -9 in the {'compiled' if compiled else 'host'} loop")
     for kill in range(KILLS):
-        if kill % 2:
-            _kill_later(command, path, random)
-        else:
-            # A checkpoint is some twenty touches; those of the first start make the directory.
-            touches = str(random.integers(1, 40))
-            process = _start([sys.executable, str(KILLED), touches, *command])
-            assert process.wait(timeout=300) == -signal.SIGKILL
-        if RunDirectory(path).vacant():
-            continue
-        assert RunDirectory(path).read_manifest()[2]["status"] == "running"
-        command = ["train", "--resume", str(path)]
+        with counter.trial():
+            if kill % 2:
+                _kill_later(command, path, random)
+            else:
+                # A checkpoint is some twenty touches; those of the first start make the directory.
+                touches = str(random.integers(1, 40))
+                process = _start([sys.executable, str(KILLED), touches, *command])
+                assert process.wait(timeout=300) == -signal.SIGKILL
+            if RunDirectory(path).vacant():
+                continue
+            assert RunDirectory(path).read_manifest()[2]["status"] == "running"
+            command = ["train", "--resume", str(path)]
     end = resume(path)
     assert end.step == config.steps
     assert digest(end) == digest(whole)
@@ -78,31 +93,7 @@ def _kill_later(command, path, random):
     assert process.wait() == -signal.SIGKILL
 
 
-def mutate(data, random, other):
-    """Flips, cuts, swaps, growth and bombs."""
-    data = bytearray(data)
-    kind = random.integers(7)
-    at = int(random.integers(max(len(data), 1)))
-    if kind == 0 and data:
-        data[at] ^= 1 << int(random.integers(8))
-    elif kind == 1:
-        del data[at:]
-    elif kind == 2:
-        data[at:at] = random.bytes(int(random.integers(1, 64)))
-    elif kind == 3:
-        return bytes(other)
-    elif kind == 4:
-        stop = at + int(random.integers(1, 512))
-        data[at:stop] = bytes(len(data[at:stop]))
-    elif kind == 5:
-        return b"[" * 200_000 if random.integers(2) else b'{"a":' * 100_000
-    else:
-        # A header that promises far more than there is.
-        data[:8] = int(random.integers(2**40, 2**62)).to_bytes(8, "little")
-    return bytes(data)
-
-
-def test_ten_thousand_damaged_files(tmp_path):
+def test_ten_thousand_damaged_files(tmp_path, attack):
     """All are refused within bounds, or read as what was written."""
     import resource
 
@@ -118,17 +109,19 @@ def test_ten_thousand_damaged_files(tmp_path):
     random = np.random.default_rng(1)
     refused, worst = 0, 0.0
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    counter = attack("damaged files of runs")
     for _ in range(10_000):
         path = files[int(random.integers(len(files)))]
         other = contents[files[int(random.integers(len(files)))]]
         path.write_bytes(mutate(contents[path], random, other))
         start = time.perf_counter()
-        try:
-            found = _content(directory, step, like)
-        except UmdqnError:
-            refused += 1
-        else:
-            assert found == sound
+        with counter.trial():
+            try:
+                found = _content(directory, step, like)
+            except UmdqnError:
+                refused += 1
+            else:
+                assert found == sound
         worst = max(worst, time.perf_counter() - start)
         path.write_bytes(contents[path])
     assert refused > 8_000
@@ -147,13 +140,14 @@ def _content(directory, step, like):
     return hashed.hexdigest()
 
 
-def test_a_disk_that_is_full_at_each_write(tmp_path, monkeypatch):
+def test_a_disk_that_is_full_at_each_write(tmp_path, monkeypatch, attack):
     """One training for each write that there is, which fails and all after it; then it goes on."""
     config = configure("grid-world", "dqn", overrides=SMALL | {"steps": 500})
     whole = train_config(config, tmp_path / "whole")
+    counter = attack("a disk that is full")
     for allowed in itertools.count():
         path = tmp_path / str(allowed)
-        with monkeypatch.context() as patch:
+        with counter.trial(), monkeypatch.context() as patch:
             patch.setattr(os, "fsync", _full_after(allowed))
             try:
                 train_config(config, path)
@@ -222,29 +216,31 @@ def _until(condition, driver):
         time.sleep(0.05)
 
 
-def test_forty_runs_with_ten_kills(forty, tmp_path):
+def test_forty_runs_with_ten_kills(forty, tmp_path, attack):
     """Workers and drivers in turn."""
     out = tmp_path / "out"
+    counter = attack("kill -9 of workers and drivers of a sweep")
     command = _command(out)
     driver = _start(command)
     for kill in range(10):
-        # Three runs after the last kill, so that there is something left to kill at the tenth.
-        done = len(list(out.glob("runs/*/metrics.csv")))
-        _until(lambda done=done: len(list(out.glob("runs/*/metrics.csv"))) >= done + 3, driver)
-        if kill % 2:
-            driver.kill()
-            assert driver.wait() == -signal.SIGKILL
-            driver = _start(command)
-        else:
-            _until(lambda: children(out), driver)
-            os.kill(children(out)[0], signal.SIGKILL)
+        with counter.trial():
+            # Three runs after the last kill, so that there is something left to kill at the tenth.
+            done = len(list(out.glob("runs/*/metrics.csv")))
+            _until(lambda done=done: len(list(out.glob("runs/*/metrics.csv"))) >= done + 3, driver)
+            if kill % 2:
+                driver.kill()
+                assert driver.wait() == -signal.SIGKILL
+                driver = _start(command)
+            else:
+                _until(lambda: children(out), driver)
+                os.kill(children(out)[0], signal.SIGKILL)
     assert len(collect(out)) < 40 * 2
     assert driver.wait(timeout=1_200) == 0
     assert [path.read_bytes() for path in write_results(out)] == forty
     assert len(collect(out)) == 40 * 2
 
 
-def test_forty_runs_on_two_nodes_of_which_one_goes(forty, tmp_path):
+def test_forty_runs_on_two_nodes_of_which_one_goes(forty, tmp_path, attack):
     """A real Ray cluster of two nodes on this machine; one is removed in the middle."""
     pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
@@ -255,14 +251,15 @@ def test_forty_runs_on_two_nodes_of_which_one_goes(forty, tmp_path):
         out = tmp_path / "out"
         driver = _start(_command(out, "--ray", cluster.address))
         _until(lambda: len(list(out.glob("runs/*/metrics.csv"))) >= 10, driver)
-        cluster.remove_node(second, allow_graceful=False)
-        assert driver.wait(timeout=1_200) == 0
+        with attack("nodes of a Ray cluster removed").trial(1_300):
+            cluster.remove_node(second, allow_graceful=False)
+            assert driver.wait(timeout=1_200) == 0
     finally:
         cluster.shutdown()
     assert [path.read_bytes() for path in write_results(out)] == forty
 
 
-def test_fifty_simultaneous_starts(tmp_path, monkeypatch):
+def test_fifty_simultaneous_starts(tmp_path, monkeypatch, attack):
     """Fifty trainings of the same name: fifty directories."""
     monkeypatch.chdir(tmp_path)
     command = [sys.executable, "-m", "umdqn", "train", "grid-world", "dqn"]
@@ -271,8 +268,11 @@ def test_fifty_simultaneous_starts(tmp_path, monkeypatch):
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         for _ in range(50)
     ]
-    made = {start.communicate()[0].strip() for start in starts}
-    assert len(made) == 50
+    made, counter = set(), attack("fifty trainings started at once")
+    for number, start in enumerate(starts, start=1):
+        with counter.trial():
+            made.add(start.communicate()[0].strip())
+            assert len(made) == number
     checksums = {
         hashlib.sha256((load(path).path / "metrics.jsonl").read_bytes()).hexdigest()
         for path in made

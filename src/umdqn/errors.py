@@ -88,11 +88,16 @@ def shown(value: Any) -> str:
     except ValueError:
         # Python refuses to write out integers of thousands of digits.
         return f"a {type(value).__name__} that is too large to show"
+    except Exception:
+        return f"a {type(value).__name__} that cannot be shown"
 
 
 def one_line(error: BaseException) -> str:
     """Format an exception as a short text without line breaks."""
-    text = visible(" ".join(str(error).split())[:_MOST_CHARACTERS])
+    try:
+        text = visible(" ".join(str(error).split())[:_MOST_CHARACTERS])
+    except Exception:  # of a user's class
+        text = ""
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from umdqn.envs.observations import Reader, Unexpected
 from umdqn.envs.positions import History, Position
-from umdqn.errors import UmdqnError, notice, one_line
+from umdqn.errors import UmdqnError, notice, one_line, shown
 from umdqn.extras import missing
 from umdqn.specs import EnvSpec
 
@@ -188,7 +188,7 @@ class GymnasiumEnvs(HostEnv):
         try:
             # Text is refused even if it reads as a number.
             number = math.nan if isinstance(value, str | bytes) else float(value)
-        except (TypeError, ValueError, OverflowError):
+        except Exception:  # of a user's class
             number = math.nan
         self._require(math.isfinite(number), "reward", "a finite number", value)
         return number
@@ -251,5 +251,5 @@ def _describe(value: Any) -> str:
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
         finite = bool(np.isfinite(value).all())
         return f"{value.dtype} of shape {value.shape}{'' if finite else ' with NaN or infinity'}"
-    text = " ".join(repr(value).split())
+    text = " ".join(shown(value).split())
     return f"{type(value).__name__} {text[:60]}"

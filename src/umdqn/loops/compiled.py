@@ -85,9 +85,9 @@ class CompiledLoop(Loop):
         def train(carry: Carry) -> Carry:
             # An inner loop even where it takes one step: XLA writes the memory in place inside it,
             # but would copy the whole memory if it could fuse the write with the sampling below.
-            due = self.next_update(carry[0])
-            carry = interact_until(jnp.minimum(due, end), carry, warm=False)
-            return self._learn_when_due(due, *carry)
+            # Steps are added to, not compared with: the next update may lie beyond 2^31.
+            ahead = jnp.minimum(self.steps_to_update(carry[0]), end - carry[0])
+            return self._learn_when_due(*interact_until(carry[0] + ahead, carry, warm=False))
 
         carry = (first, state, Progress.none())
         carry = interact_until(jnp.minimum(end, self.replay.warmup), carry, warm=True)
@@ -130,10 +130,8 @@ class CompiledLoop(Loop):
         keys = ExploreKeys.of(state.explore_key)
         return self.choose(step, warm, keys, self.agent.random, act)
 
-    def _learn_when_due(
-        self, due: Int[Array, ""], step: Int[Array, ""], state: LoopState, progress: Progress
-    ) -> Carry:
-        """Update if a step is the one that is due; a chunk may end before it."""
+    def _learn_when_due(self, step: Int[Array, ""], state: LoopState, progress: Progress) -> Carry:
+        """Update if one is due at a step; a chunk may end before it."""
         sample_key, learn_key = self._keys(state.key, step)[2:]
 
         def learn(state: LoopState, progress: Progress) -> tuple[LoopState, Progress]:
@@ -149,7 +147,8 @@ class CompiledLoop(Loop):
         if self.update_every == 1:
             state, progress = learn(state, progress)
         else:
-            state, progress = jax.lax.cond(step == due, learn, lambda *same: same, state, progress)
+            due = step % self.update_every == 0
+            state, progress = jax.lax.cond(due, learn, lambda *same: same, state, progress)
         return step, state, progress
 
     def _keys(self, key: Key, step: Int[Array, ""]) -> Key:
@@ -169,7 +168,8 @@ class CompiledLoop(Loop):
         arrays = dict(restored.rest)
         check_arrays(arrays, {"step": Like("i", ())}, where)
         step = int(arrays.pop("step"))
-        require(0 <= step < 2**31, "its step is out of range", where)
+        counts = [step, *restored.entered]
+        require(all(0 <= count < 2**31 for count in counts), "a count is out of range", where)
         episode, *keys = from_named(jax.eval_shape(_rest, like), arrays, where)
         rings = self.memory.restore(restored.entered, restored.rows)
         # NumPy counts in 64 bits, compiled programs in 32.

@@ -133,7 +133,8 @@ class HostSeed:
                 episodes += int(ended.sum())
                 total += float(self._returns[ended].sum())
                 self._returns[ended] = 0.0
-            due = loop.next_update(max(self._step - loop.copies, loop.replay.warmup))
+            before = max(self._step - loop.copies, loop.replay.warmup)
+            due = before + loop.steps_to_update(before)
             for _ in range(due, self._step + 1, loop.update_every):
                 progress = self._learn(progress)
         # Wait first: reading the result of a program that failed would hang.

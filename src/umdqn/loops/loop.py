@@ -94,9 +94,9 @@ class Loop(abc.ABC):
         key = keys.warmup if warm else keys.training
         return (random if warm and self.agent.policy is None else act)(moment, key)
 
-    def next_update(self, step: StepT) -> StepT:
-        """Return the step of the next update, from a step at or after the end of warm-up."""
-        return step - step % self.update_every + self.update_every
+    def steps_to_update(self, step: StepT) -> StepT:
+        """Return how many steps it is to the next update, at or after the end of warm-up."""
+        return self.update_every - step % self.update_every
 
     def update(
         self,

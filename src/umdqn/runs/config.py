@@ -37,7 +37,7 @@ class Evaluation:
 
     every: Count = 10_000
     """Steps between two evaluations during training."""
-    episodes: Count = 100
+    episodes: Annotated[int, Range(least=1, most=1_000_000)] = 100
     """Episodes per seed and evaluation."""
     epsilon: Probability = 0.001
     """Probability of a random action at each step of an evaluation."""
@@ -115,7 +115,7 @@ class Config:
     loop: Literal["auto", "compiled", "host"] = "auto"
     """Where the environment runs: in the compiled program, or in Python (host); auto compiles where
     it can."""
-    num_envs: Count = 1
+    num_envs: Annotated[int, Range(least=1, most=10_000)] = 1
     """Copies of the environment that step together; host loop only."""
 
     def __post_init__(self) -> None:
@@ -132,6 +132,9 @@ class Config:
         check_ranges(self)
         last = self.seed + self.seeds - 1
         check(last < 2**32, "seed", self.seed, f"below 2^32, and so the last seed, {last}")
+        # Copies step together, and may go past the last step.
+        most = 2**31 - self.num_envs
+        check(self.steps <= most, "steps", self.steps, f"at most {most:,} with so many copies")
 
     def _check_domain(self) -> None:
         name, needed = name_of("support", self.support), self.support.needs_domain

@@ -31,7 +31,7 @@ def estimated_domain(entry: Entry, discount: float) -> Domain:
     limit = entry.spec.time_limit
     weight = (1 - discount**limit if limit else 1.0) / (1 - discount)
     least, most = min(low, 0.0) * weight, max(high, 0.0) * weight
-    margin = _MARGIN * max(most - least, 1.0)
+    margin = _MARGIN * (most - least)
     domain = Domain(float(f"{least - margin:.4g}"), float(f"{most + margin:.4g}"))
     notice(
         f"the returns of {entry.spec.name} are taken to lie in [{domain.low:g}, {domain.high:g}], "

@@ -62,7 +62,7 @@ class Index(TypedDict):
     step: Count
     files: dict[_DATA, Sum]
     replay: dict[Seed, list[Piece]]
-    entered: NotRequired[dict[Seed, list[Annotated[int, Meta(ge=0, le=2**31 - 1)]]]]
+    entered: NotRequired[dict[Seed, list[Count]]]
     trainer: NotRequired[Trainer]
 
 

@@ -225,7 +225,8 @@ class Trainer:
         self._heed(self.callback.on_checkpoint(self.step, self.directory.path))
 
     def _write_manifest(self, status: str) -> None:
-        seconds = time.monotonic() - self._begun
+        # Some virtual machines let this clock go back.
+        seconds = max(time.monotonic() - self._begun, 0.0)
         self.directory.write_manifest(self.config, status, self.step, seconds)
 
 

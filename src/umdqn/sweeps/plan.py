@@ -25,6 +25,7 @@ from umdqn.runs.manifests import config_of
 from umdqn.runs.schemas import JobData
 from umdqn.runs.values import read_number
 from umdqn.specs import Domain
+from umdqn.text import shortened
 
 FORMAT = "umdqn-sweep"
 _MAIN_AXES = ("env", "agent", "preset")
@@ -147,7 +148,7 @@ def read_sweep(path: Path) -> Sweep:
     try:
         return sweep_of(tomllib.loads(read_bytes(path.resolve()).decode()))
     except ValueError as error:
-        raise UmdqnError(f"{path} is not TOML: {error}") from error
+        raise UmdqnError(f"{path} is not TOML: {shortened(str(error), 200)}") from error
     except RecursionError as error:
         raise UmdqnError(f"{path} is not a sweep: too deep") from error
     except UmdqnError as error:

@@ -97,7 +97,7 @@ class LocalPool:
 
     def submit(self, name: str) -> None:
         # Files, not pipes: an environment may print more than a pipe holds.
-        said, complained = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
+        said, complained = self._output(), self._output()
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "umdqn.sweeps", str(self._root), name],
             stdin=subprocess.PIPE,
@@ -107,6 +107,10 @@ class LocalPool:
             start_new_session=True,
         )
         self._children[name] = _Child(process, said, complained)
+
+    def _output(self) -> IO[bytes]:
+        """Open a file beside the runs: the folder for temporary files may be full."""
+        return tempfile.TemporaryFile(prefix=".", dir=self._root)
 
     def ended(self) -> dict[str, Outcome]:
         over = {n: child for n, child in self._children.items() if child.process.poll() is not None}

@@ -15,7 +15,7 @@ from umdqn.runs.directory import RunDirectory
 from umdqn.runs.files import read_bytes, write_bytes, write_csv
 from umdqn.sweeps.driver import read_plan
 from umdqn.sweeps.work import Place
-from umdqn.text import of_cell
+from umdqn.text import of_cell, shortened
 
 Record = dict[str, Any]
 # Numeric columns that comparisons need.
@@ -83,7 +83,8 @@ def _of_table(path: Path) -> list[Record]:
             for line in lines
         ]
     except (ValueError, csv.Error) as error:
-        raise UmdqnError(f"{path} is not the table of a sweep: {error}") from error
+        why = shortened(str(error), 200)
+        raise UmdqnError(f"{path} is not the table of a sweep: {why}") from error
     needed = ("env", "agent", *_KINDS)
     lacking = [name for record in records for name in needed if name not in record]
     if lacking or not records:
