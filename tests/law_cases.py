@@ -61,7 +61,7 @@ def atoms(seed: int = 0) -> Atoms:
     return Atoms(positions, jnp.array([0.1, 0.2, 0.3, 0.4]))
 
 
-def affine(law: TrainedLaw, shift: float, scale: float) -> Affine:
+def affine(law: Law, shift: float, scale: float) -> Affine:
     return Affine(law, jnp.float32(shift), jnp.float32(scale))
 
 

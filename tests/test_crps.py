@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from law_cases import CONTINUOUS, DISCRETE, SUPPORT, Compiled, gaussian, represented
+from law_cases import CONTINUOUS, DISCRETE, SUPPORT, Compiled, represented
 from umdqn.laws.atoms import Atoms, CategoricalAtoms
 from umdqn.laws.bellman import Affine
 from umdqn.laws.closed import Dirac, GaussianMixture, Uniform, normal
@@ -47,7 +47,7 @@ def test_of_two_narrow_gaussians_far_apart():
 
 def test_of_a_point_is_the_distance():
     np.testing.assert_allclose(Dirac(jnp.float32(0.5)).crps(POINTS), np.abs(POINTS - 0.5))
-    point = Affine(gaussian(3.0, 1.0), jnp.float32(0.5), jnp.float32(0.0))
+    point = Affine(normal(jnp.float32(3.0), 1.0), jnp.float32(0.5), jnp.float32(0.0))
     np.testing.assert_allclose(point.crps(POINTS), np.abs(POINTS - 0.5), rtol=1e-6)
 
 

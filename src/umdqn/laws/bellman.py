@@ -13,7 +13,7 @@ from umdqn.laws.trained import TrainedLaw
 class Affine(TrainedLaw):
     """The law of `shift + scale Z`, for `scale >= 0`; with scale 0, all mass at the shift."""
 
-    law: TrainedLaw
+    law: Law
     shift: Float[Array, "*laws"]
     scale: Float[Array, "*laws"]
 
@@ -60,10 +60,15 @@ class Affine(TrainedLaw):
         return jnp.where(point, jnp.abs(z - self.shift), scored)
 
     def particles(self, fractions: Float[Array, "count"]) -> Particles:
-        return self.law.particles(fractions).affine(self.shift, self.scale)
+        if isinstance(self.law, TrainedLaw):
+            return self.law.particles(fractions).affine(self.shift, self.scale)
+        weights = jnp.full(fractions.shape, 1.0 / fractions.shape[0])
+        return Particles(self._quantile(fractions), weights, ordered=True, even=True)
 
     def cells(self, fractions: Float[Array, "count"]) -> Particles:
-        return self.law.cells(fractions).affine(self.shift, self.scale)
+        if isinstance(self.law, TrainedLaw):
+            return self.law.cells(fractions).affine(self.shift, self.scale)
+        return self.particles(fractions)
 
 
 class Either(Law):

@@ -30,9 +30,6 @@ class TrainedLaw(Law):
     def particles(self, fractions: Float[Array, "count"]) -> Particles:
         """Return the quantiles at increasing fractions as particles, or the law's own atoms."""
 
-    def confined(self) -> TrainedLaw:
-        return self
-
     def cells(self, fractions: Float[Array, "count"]) -> Particles:
         """Return the law as masses of cells if it has cells, which is cheaper, else `particles`."""
         return self.particles(fractions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Literal, cast
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -58,8 +58,7 @@ class _Densities(Comparison):
         self, target: Law, prediction: Law, points: Float[Array, "points"], support: Support
     ) -> Float[Array, ""]:
         if self._averages(support):
-            # There is no `terminal` law then: the target is the push-forward of a trained law.
-            return self._average(cast(TrainedLaw, target), prediction, points, support)
+            return self._average(target, prediction, points, support)
         z = returns_at(points, support)
         log_p, log_q = target.log_pdf(z), prediction.log_pdf(z)
         if self.metric.direction == "forward":
@@ -75,17 +74,14 @@ class _Densities(Comparison):
         return support.open and self.metric.direction == "forward"
 
     def _average(
-        self,
-        target: TrainedLaw,
-        prediction: Law,
-        points: Float[Array, "points"],
-        support: Support,
+        self, target: Law, prediction: Law, points: Float[Array, "points"], support: Support
     ) -> Float[Array, ""]:
         """The expectation of `-log q` over the target, smoothed over the width of a cell.
 
         Returns beyond the support count as if they were at its edge: there the predicted density
         carries no information, and the law's moments are learned apart from its shape.
         """
+        assert isinstance(target, TrainedLaw)
         particles = target.cells(points)
         count = particles.positions.shape[0]
         smoothing = (jnp.resize(points * count % 1, (count,)) - 0.5) * support.width / count
