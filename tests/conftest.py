@@ -56,6 +56,17 @@ def _resident() -> int:
 __all__ = ["attack"]
 
 
+@pytest.fixture(autouse=True)
+def same_cores():
+    """Give this process its cores back: jobs of sweeps that run in it bind it to one."""
+    if not hasattr(os, "sched_getaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    yield
+    os.sched_setaffinity(0, before)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--attacks", type=Path, help="add the counts of attacks to this JSON file")
 

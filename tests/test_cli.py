@@ -272,7 +272,7 @@ def test_train_prints_the_run_directory_and_honours_overrides(tmp_path, capsys):
         "name": "umnn-qf",
         "hidden": [16],
         "intervals": 200,
-        "point_scale": 4.0,
+        "point_scale": 60.0,
         "steepness": 0.25,
     }
     assert "return" in captured.err

@@ -298,7 +298,7 @@ def test_presets_follow_the_parts():
         return configure("grid-world", agent, "tuned", parts)
 
     assert tuned("umdqn-w", metric="cramer").metric.root is False
-    assert tuned("umdqn-c", metric="wasserstein").metric.kappa == 0.05
+    assert tuned("umdqn-c", metric="wasserstein").metric.kappa == 0.0
     assert tuned("qr-dqn", metric="mean").metric.kappa == 1.0
     assert tuned("umdqn-c").representation.point_scale == 60.0
     assert tuned("umdqn-c", representation="umnn-qf").representation.point_scale == 4.0
