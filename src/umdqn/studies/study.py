@@ -81,7 +81,7 @@ def outlook(study: Study, cores: int) -> str:
     left = study.left()
     return (
         f"{len(left)} of {len(study.jobs)} trainings are left, about {_span(hours(left, cores))} "
-        f"on {cores} cores without evaluations (by the rates in umdqn/studies/rates.json)"
+        f"on {cores} core{'s' * (cores > 1)}, evaluations not counted"
     )
 
 
