@@ -18,7 +18,7 @@ def truth_figure(
     """Draw W1 over the standard deviation: one point per seed, a bar at their mean.
 
     `envs` maps an environment and an agent to a result of the study of truth. Dashed lines are
-    statistical floors.
+    statistical floors. Both are over the pairs of state and action that were tried.
     """
     figure, ((axis,),) = panels(1, 1, (2 + 1.8 * len(envs), 3.4))
     width = 0.8 / len(agents)
@@ -26,7 +26,7 @@ def truth_figure(
         colour = COLOURS[number % len(COLOURS)]
         label: str | None = agent
         for place, results in enumerate(envs.values()):
-            distances = _column(results.get(agent), "normalised_w1")
+            distances = compared(results.get(agent))
             if not distances:
                 continue
             x = place - 0.4 + (number + 0.5) * width
@@ -45,6 +45,14 @@ def truth_figure(
     axis.grid(axis="y", which="both", alpha=0.25)
     axis.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
+
+
+def compared(result: Any) -> list[float]:
+    """Return the distance that each seed's floor is compared with: over pairs that were tried.
+
+    Over all pairs where it is not known which were tried, as on the grid world.
+    """
+    return _column(result, "normalised_w1_tried") or _column(result, "normalised_w1")
 
 
 def _column(result: Any, name: str) -> list[float]:

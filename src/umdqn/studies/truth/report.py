@@ -35,7 +35,7 @@ _READING = (
     "W1 / std is the mean over state-action pairs of the Wasserstein distance to the exact law, "
     "divided by the mean standard deviation of the exact laws: mean over seeds with its 95% "
     "bootstrap interval. The floor is that of the exact laws of the MDP that the same transitions "
-    "suggest, over the pairs that were tried: compare it with the distance over these pairs."
+    "suggest. It is over the pairs that were tried, and so are the distances beside it."
 )
 
 
@@ -73,7 +73,7 @@ def _markdown(results: dict[str, dict[str, dict[str, Result]]]) -> str:
 
 
 def _overview(envs: dict[str, dict[str, Result]]) -> str:
-    """Return the normalised distance of every agent on every environment."""
+    """Return the normalised distance over pairs that were tried, of all agents, by environment."""
     rows = [
         [agent, *(_interval(envs[env].get(agent)) for env in envs)]
         for agent in AGENTS
@@ -83,13 +83,19 @@ def _overview(envs: dict[str, dict[str, Result]]) -> str:
 
 
 def _interval(result: Result | None) -> str:
-    numbers = np.array([]) if result is None else values(result, "normalised_w1")
+    from umdqn.figures.truth import compared
+
+    numbers = np.array(compared(result))
     if not numbers.size:
         return "-"
-    found = estimate(numbers[:, None], mean)
+    if len(numbers) > 1:
+        found = estimate(numbers[:, None], mean)
+        shown = f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+    else:
+        shown = f"{numbers[0]:.3f} (one seed)"
     floors = values(result, "floor") if result is not None else numbers[:0]
     floor = f", floor {floors.mean():.3f}" if floors.size else ""
-    return f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}]{floor}"
+    return shown + floor
 
 
 def _details(agents: dict[str, Result]) -> str:
