@@ -106,7 +106,7 @@ class Either(Law):
 
 
 def bellman(
-    law: TrainedLaw,
+    law: Law,
     reward: Float[Array, ""],
     discount: Float[Array, ""],
     terminal: Law | None = None,
