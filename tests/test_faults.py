@@ -121,7 +121,7 @@ class Frozen(Callback):
 
 
 def test_a_file_system_that_becomes_read_only(whole, tmp_path, monkeypatch, attack):
-    """As after an error of the disk: one line, and what was there stays and goes on elsewhere."""
+    """One line; the run stays as it was and can be resumed elsewhere."""
     counter = attack("a file system that becomes read-only")
     for step in (0, 200, 700):
         path, elsewhere = tmp_path / str(step), tmp_path / f"{step} elsewhere"

@@ -79,9 +79,9 @@ _UNITS: dict[str, Fields] = {
     "metric mmd": {"metric.bandwidths": (0.1, 1.0, 10.0)},
 }
 # The law of a fixed policy takes no maximum over actions: nothing has to be held down, and the
-# target network can follow faster. A rare action has few samples: a long sum of
-# rewards repeats these few, while bootstrapping averages over all visits of the next state. So two
-# steps instead of four.
+# target network can follow faster. A rare action has few samples: a long sum of rewards repeats
+# these few, while bootstrapping averages over all visits of the next state. So two steps instead of
+# four.
 _FOLLOWED: Fields = {"replay.n_step": 2, "target.rate": 0.01, "double": False}
 _TUNED: dict[str, Fields] = {**_SQUARED, **_UNITS, **_FEWER, "policy": _FOLLOWED}
 _CONTROL: Fields = {
