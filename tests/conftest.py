@@ -32,7 +32,7 @@ from umdqn.runs.start import train_config
 
 use_all_cores()
 jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parents[1] / ".pytest_cache/jax"))
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.5)
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 _SMALL = {
     "steps": 3_000,

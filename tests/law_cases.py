@@ -38,7 +38,8 @@ def gaussian(mean, std) -> TrainedMixture:
     return TrainedMixture(jnp.ones(1), jnp.float32(mean)[None], jnp.float32(std)[None])
 
 
-def sharp_head(name: str, seed: int = 0) -> tuple[Head, jax.Array]:
+@eqx.filter_jit
+def sharp_head(name: str, seed: int | jax.Array = 0) -> tuple[Head, jax.Array]:
     """Return a freshly initialised, sharpened head and features for it."""
     sharp = {"point_scale": 20.0} if name.startswith("umnn") else {}
     size = 4 if sharp else 32
@@ -47,6 +48,11 @@ def sharp_head(name: str, seed: int = 0) -> tuple[Head, jax.Array]:
 
 
 def represented(name: str, seed: int = 0, support: Support = SUPPORT) -> TrainedLaw:
+    return _represented(name, jnp.int32(seed), support)
+
+
+@eqx.filter_jit
+def _represented(name: str, seed: jax.Array, support: Support) -> TrainedLaw:
     head, features = sharp_head(name, seed)
     return head.law(features, jnp.int32(1), support)
 

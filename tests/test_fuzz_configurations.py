@@ -141,6 +141,7 @@ def little_memory():
     assert peak_memory() < 2e9
 
 
+@pytest.mark.slow
 def test_some_configurations(tmp_path, attack, little_memory):
     random = np.random.default_rng(1)
     trained, _ = assault(random, attack("configurations"), tmp_path, 1, 150)

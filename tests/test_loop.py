@@ -1,6 +1,7 @@
 """The compiled loop: what is stored, bootstrapped and learned."""
 
 import dataclasses
+import functools
 
 import jax
 import jax.numpy as jnp
@@ -41,12 +42,16 @@ def test_exploration_falls_with_the_steps_of_all_copies():
     assert 24.6 - 4 * 4.8 < int((chosen != 3).sum()) < 24.6 + 4 * 4.8
 
 
+@functools.cache
 def trained(steps: int, **overrides):
     defaults = {"steps": steps, "replay.capacity": 2_000, "replay.warmup": steps}
     config = configure(overrides=defaults | overrides)
     loop = build_loop(config)
-    state = loop.init(jax.random.key(3))
-    return loop, *jax.jit(loop.chunk)(state, FIRST, jnp.int32(steps))
+    return loop, *jax.jit(loop.chunk)(begin(loop, 3), FIRST, jnp.int32(steps))
+
+
+def begin(loop, seed):
+    return jax.jit(loop.init)(jax.random.key(seed))
 
 
 def stored(loop, state, steps):
@@ -104,8 +109,8 @@ def test_chunks_of_any_length_give_the_same_bits():
     config = configure(overrides={"steps": 260, "replay.warmup": 100, "replay.capacity": 300})
     loop = build_loop(config)
     chunk = jax.jit(loop.chunk)
-    whole, _ = chunk(loop.init(jax.random.key(0)), FIRST, jnp.int32(260))
-    state, first = loop.init(jax.random.key(0)), 0
+    whole, _ = chunk(begin(loop, 0), FIRST, jnp.int32(260))
+    state, first = begin(loop, 0), 0
     for steps in (37, 100, 3, 120):
         state, _ = chunk(state, jnp.int32(first), jnp.int32(steps))
         first += steps
@@ -121,7 +126,7 @@ def test_the_target_network_is_copied_at_its_interval():
     chunk = jax.jit(loop.chunk)
 
     def networks_after(steps):
-        state, _ = chunk(loop.init(jax.random.key(1)), FIRST, jnp.int32(steps))
+        state, _ = chunk(begin(loop, 1), FIRST, jnp.int32(steps))
         return jax.tree.leaves(state.agent.params)[0], jax.tree.leaves(state.agent.target_params)[0]
 
     params, target = networks_after(109)
@@ -201,7 +206,7 @@ def test_truncation_bootstraps_and_termination_does_not(terminates, expected):
         loop.agent, spec=env.spec, domain=env.spec.domain, torso=Mlp((16, 16)), target=Periodic(50)
     )
     loop = dataclasses.replace(loop, agent=agent, env=env, discount=0.5)
-    state, _ = jax.jit(loop.chunk)(loop.init(jax.random.key(0)), FIRST, jnp.int32(1_500))
-    mean = agent.laws(state.agent.learned, jnp.zeros(1))[0].mean
+    state, _ = jax.jit(loop.chunk)(begin(loop, 0), FIRST, jnp.int32(1_500))
+    mean = jax.jit(agent.laws)(state.agent.learned, jnp.zeros(1))[0].mean
     # The step that stands for a Dirac is 0.04 wide; batches of 32 give the shares of both cases.
     assert float(mean) == pytest.approx(expected, abs=0.06)

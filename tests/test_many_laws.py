@@ -31,7 +31,7 @@ def stack(laws: list[Law]) -> Law:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *(law.settled() for law in laws))
 
 
-@pytest.mark.parametrize("shape", [(3,), (2, 2)])
+@pytest.mark.parametrize("shape", [pytest.param((3,), marks=pytest.mark.slow), (2, 2)])
 @pytest.mark.parametrize("name", CONTINUOUS | DISCRETE)
 def test_views_of_many_laws_are_the_views_one_by_one(name, shape):
     laws = [(CONTINUOUS | DISCRETE)[name](seed) for seed in range(int(np.prod(shape)))]

@@ -1,6 +1,7 @@
 """Metrics: zero at equality, closed forms on Gaussians, gradients, who trains whom."""
 
 import itertools
+from functools import partial
 
 import equinox as eqx
 import jax
@@ -30,6 +31,7 @@ NARROW = Support.of(Domain(-2.0, 2.0))
 FIRST, SECOND = (0.3, 0.8), (1.0, 0.5)
 
 
+@eqx.filter_jit
 def distance(metric, target, prediction, support=SUPPORT, kind=UmnnCdf):
     """Compare two laws as if the prediction were of a kind of representation."""
     comparison = metric.comparison(kind)
@@ -77,7 +79,8 @@ def test_reverse_kl_is_least_at_the_target_even_if_mass_may_leave_the_domain():
     assert np.argmin(raw) == 2
 
 
-def quantile_law(seed: int, shift=0.0):
+@eqx.filter_jit
+def quantile_law(seed, shift=0.0):
     """The law of a fresh quantile function, moved by so many halves of the domain."""
     head = UmnnQf(steepness=0.5).build(4, 2, jax.random.key(seed))
     law = head.law(jnp.ones(4), jnp.int32(0), NARROW)
@@ -85,7 +88,7 @@ def quantile_law(seed: int, shift=0.0):
 
 
 def test_cramer_of_quantile_functions_is_the_integral_over_cdfs():
-    first, second = quantile_law(0), quantile_law(1, 0.1)
+    first, second = quantile_law(jnp.int32(0)), quantile_law(jnp.int32(1), 0.1)
     metric = Cramer(points=2_000, sampling="fixed", root=False)
     found = distance(metric, first, second, NARROW, UmnnQf)
     z = np.linspace(-3, 3, 20_001, dtype=np.float32)
@@ -100,7 +103,9 @@ def test_cramer_brings_quantiles_back_from_beyond_the_domain(shift):
     metric = Cramer(points=64, root=False)
 
     def distance_of(shift):
-        return distance(metric, quantile_law(0), quantile_law(1, shift), NARROW, UmnnQf)
+        return distance(
+            metric, quantile_law(jnp.int32(0)), quantile_law(jnp.int32(1), shift), NARROW, UmnnQf
+        )
 
     # Far away E|X - Y| grows by as much as X moves, E|X - X'| not at all; half the support is 2.
     slope = jax.grad(distance_of)(jnp.float32(shift))
@@ -238,7 +243,7 @@ def test_metrics_train_representations(name, representation, sampling):
     """Finite loss and gradient for ordinary and terminal targets; none at the ends of [0, 1]."""
     kind = REPRESENTATIONS[representation]
     comparison = METRICS[name](points=64, sampling=sampling).comparison(kind)
-    head = kind().build(8, 2, jax.random.key(0))
+    head = jax.jit(partial(kind().build, 8, 2))(jax.random.key(0))
     features = jnp.where(jnp.arange(8) % 2 == 0, 1.0, -0.5)
 
     def loss(head, discount):
@@ -260,7 +265,8 @@ def test_metrics_train_representations(name, representation, sampling):
 @pytest.mark.parametrize("representation", ["umnn-pdf", "umnn-cdf", "umnn-qf"])
 def test_kl_moves_a_law_that_has_missed_its_target(representation):
     kind = REPRESENTATIONS[representation]
-    head, metric = kind().build(8, 1, jax.random.key(0)), KL(points=200, sampling="fixed")
+    head = jax.jit(partial(kind().build, 8, 1))(jax.random.key(0))
+    metric = KL(points=200, sampling="fixed")
 
     def loss(head):
         prediction = head.law(jnp.ones(8), jnp.int32(0), NARROW)

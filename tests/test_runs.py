@@ -173,13 +173,15 @@ def test_accuracy_report_has_its_keys(small_run):
     report = accuracy_report(small_run)
     keys = {"w1", "w1_max", "cramer", "ks", "mean_error", "w1_greedy", "optimal_actions"}
     keys |= {"std_error", "cvar_error", "crossing_rate", "w1_figure"}
-    keys |= {"normalised_w1", "truth_error", "states"}
+    keys |= {"normalised_w1", "truth_error", "states", "floor"}
     assert keys <= set(report)
     for seed in report["seeds"].values():
         assert set(seed) == keys | {"step"}
         assert seed["crossing_rate"] == 0
         assert 0 < seed["mean_error"] <= seed["w1"] <= seed["w1_max"]
         assert 0 <= seed["optimal_actions"] <= 47
+        # 3,000 transitions tell something of 188 pairs, but not all.
+        assert 0.01 < seed["floor"] < 1
 
 
 def test_divergence_stops_the_run_and_keeps_the_last_good_checkpoint(tmp_path):

@@ -63,6 +63,7 @@ def test_what_is_done_is_not_done_again(undisturbed):
     assert all(path.stat().st_mtime_ns == before for path, before in manifests.items())
 
 
+@pytest.mark.slow
 def test_killed_workers_and_drivers_change_nothing(undisturbed, tmp_path):
     _, results = undisturbed
     out = tmp_path / "out"

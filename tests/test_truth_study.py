@@ -14,7 +14,9 @@ CHOSEN += ["--steps", "1500", "--seeds", "2"]
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     out = tmp_path_factory.mktemp("study") / "truth"
-    assert main(["study", "truth", "--out", str(out), *CHOSEN]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("umdqn.studies.truth.study._EPISODES", 50)
+        assert main(["study", "truth", "--out", str(out), *CHOSEN]) == 0
     return out
 
 

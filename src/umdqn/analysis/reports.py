@@ -7,7 +7,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from umdqn.agents.state import Learned
 from umdqn.analysis.accuracy import crossing_rate, grid_world_accuracy
 from umdqn.analysis.floor import Transitions, statistical_floor
 from umdqn.analysis.tabular import finite_accuracy, greedy_policy
@@ -47,18 +46,19 @@ def accuracy_report(run: Run) -> dict[str, Any]:
     """Return the distances of learned laws from the exact ones: mean over seeds, and per seed.
 
     On the grid world the exact laws are those of an optimal policy, on other finite MDPs those of
-    each seed's own greedy policy. There, what the transitions of the run allow is told, too: the
-    floor, and the distance over the same state-action pairs, those that were tried.
+    each seed's own greedy policy; there, the distance over the state-action pairs that were tried
+    is told, too. The floor is over these pairs: what the transitions of the run allow.
     """
     mdp, discount = exact_mdp(run), run.config.discount
     known, seeds = _known_experience(run), {}
     for seed, learned in run.learned.items():
+        transitions = _transitions(mdp, known[seed]) if seed in known else None
         if is_grid_world(run.config):
-            found = grid_world_accuracy(run.agent, learned, discount)
+            found, policy = grid_world_accuracy(run.agent, learned, discount), None
         else:
-            transitions = _transitions(mdp, known[seed]) if seed in known else None
             found = finite_accuracy(run.agent, learned, mdp, discount, transitions)
-            found["floor"] = _floor(run, learned, mdp, transitions)
+            policy = greedy_policy(run.agent, learned, mdp)
+        found["floor"] = _floor(mdp, transitions, policy, discount)
         observations = mdp.observations[mdp.visited]
         found["crossing_rate"] = crossing_rate(run.agent, learned, observations)
         seeds[str(seed)] = found
@@ -86,13 +86,12 @@ def _transitions(mdp: FiniteMdp, seen: Experience) -> Transitions:
 
 
 def _floor(
-    run: Run, learned: Learned, mdp: FiniteMdp, transitions: Transitions | None
+    mdp: FiniteMdp, transitions: Transitions | None, policy: Any, discount: float
 ) -> float | None:
     """Return the normalised W1 of the laws that the transitions of a seed suggest."""
     if transitions is None:
         return None
-    policy = greedy_policy(run.agent, learned, mdp)
-    return statistical_floor(mdp, transitions, policy, run.config.discount)["normalised_w1"]
+    return statistical_floor(mdp, transitions, policy, discount)["normalised_w1"]
 
 
 def _mean(numbers: list[float | int | None]) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -29,6 +29,8 @@ _EDGE = 0.01
 _FRACTION, _TAIL_SHARE = Range(least=0, most=1), Range(above=0, most=1)
 
 T = TypeVar("T")
+Points = Float[ArrayLike, "..."] | Sequence[Any]
+"""Where a law is viewed: a number, an array or a list of numbers."""
 
 
 class Law(eqx.Module):
@@ -59,31 +61,31 @@ class Law(eqx.Module):
     @abc.abstractmethod
     def _quantile(self, tau: Float[Array, "*points"]) -> Float[Array, "*points"]: ...
 
-    def cdf(self, z: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
+    def cdf(self, z: Points) -> Float[Array, "..."]:
         """Probability that the return is at most z."""
-        return self._each(lambda law: law._cdf(jnp.asarray(z)))
+        return self._each(lambda law: law._cdf(jnp.asarray(z, float)))
 
-    def log_pdf(self, z: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
+    def log_pdf(self, z: Points) -> Float[Array, "..."]:
         """Logarithm of the density at z."""
-        return self._each(lambda law: law._log_pdf(jnp.asarray(z)))
+        return self._each(lambda law: law._log_pdf(jnp.asarray(z, float)))
 
-    def pdf(self, z: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
+    def pdf(self, z: Points) -> Float[Array, "..."]:
         """Density at z."""
         return jnp.exp(self.log_pdf(z))
 
-    def quantile(self, tau: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
+    def quantile(self, tau: Points) -> Float[Array, "..."]:
         """The return below which a share tau of the mass lies, for tau from 0 to 1."""
         _check_concrete("tau", tau, _FRACTION)
-        return self._each(lambda law: law._quantile(jnp.asarray(tau)))
+        return self._each(lambda law: law._quantile(jnp.asarray(tau, float)))
 
     @property
     def median(self) -> Float[Array, "*laws"]:
         """The return that is exceeded as often as not."""
         return self.quantile(0.5)
 
-    def spread_cdf(self, z: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
+    def spread_cdf(self, z: Points) -> Float[Array, "..."]:
         """The integral of `pdf`: equal to the CDF, unless mass lies at points."""
-        return self._each(lambda law: law._spread_cdf(jnp.asarray(z)))
+        return self._each(lambda law: law._spread_cdf(jnp.asarray(z, float)))
 
     @property
     def variance(self) -> Float[Array, "*laws"]:
@@ -100,13 +102,13 @@ class Law(eqx.Module):
         _check_concrete("alpha", alpha, _TAIL_SHARE)
         return self._each(lambda law: law._cvar(alpha))
 
-    def crps(self, z: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
+    def crps(self, z: Points) -> Float[Array, "..."]:
         """Continuous ranked probability score of the law if z happens: smaller is better.
 
         `int (F(x) - 1[x >= z])^2 dx`, in units of returns; of a point it is the distance to z
         (Gneiting and Raftery, "Strictly proper scoring rules", 2007).
         """
-        return self._each(lambda law: law._crps(jnp.asarray(z)))
+        return self._each(lambda law: law._crps(jnp.asarray(z, float)))
 
     @property
     def edge_mass(self) -> Float[Array, "*laws"] | None:
