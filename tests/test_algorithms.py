@@ -13,6 +13,7 @@ from jax.extend.core import jaxprs_in_params
 from scipy import stats
 
 from chain import SUPPORT, agent_of, chain_batch, made, parts
+from quick import quick
 from umdqn.agents.algorithms import ALGORITHMS
 from umdqn.agents.state import Learned
 from umdqn.laws.atoms import Atoms, even_positions, project
@@ -66,7 +67,7 @@ _SLOW = ("iqn", "fqf", "umdqn-w", "umdqn-kl", "nc-qr-dqn", "mmdqn")
 _CHAINED = [pytest.param(n, marks=[pytest.mark.slow] if n in _SLOW else []) for n in ALGORITHMS]
 
 
-@pytest.mark.parametrize("support", SUPPORTS)
+@pytest.mark.parametrize("support", quick(SUPPORTS, ["learned"]))
 @pytest.mark.parametrize("name", _CHAINED)
 def test_every_algorithm_learns_the_law_of_a_chain(name, support):
     laws = learned(*small(name), noise=0.1, updates=4_000, support=SUPPORTS[support]())

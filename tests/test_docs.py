@@ -22,8 +22,6 @@ sys.path.insert(0, str(ROOT / "docs" / "_ext"))
 QUICK = (
     "README.md",
     "docs/concepts/law.md",
-    "docs/concepts/truth.md",
-    "docs/reference/files.md",
 )
 """Pages that `make test` runs: they share one training, compiled once. `make test-slow` runs the
 others."""

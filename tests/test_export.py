@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from quick import quick
 from umdqn.agents.algorithms import ALGORITHMS
 from umdqn.cli.main import main
 from umdqn.errors import UmdqnError
@@ -36,7 +37,10 @@ def perturbed(learned, random):
 @pytest.mark.parametrize(
     ("name", "domain"),
     [
-        *((name, {}) for name in ALGORITHMS),
+        *quick(
+            [(name, {}) for name in ALGORITHMS],
+            [(name, {}) for name in ("umdqn-kl", "umdqn-w", "qr-dqn", "iqn")],
+        ),
         ("umdqn-kl", {"domain": (-20.0, 10.0)}),
         ("cdqn", {"domain": (-20.0, 10.0)}),
     ],

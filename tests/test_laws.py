@@ -20,15 +20,12 @@ from law_cases import (
     mixture,
     represented,
 )
+from quick import quick
 from umdqn.laws.atoms import DiscreteLaw, midpoints
 from umdqn.laws.bellman import bellman
 from umdqn.laws.closed import Dirac
 from umdqn.laws.trained import TrainedLaw
 from umdqn.representations import REPRESENTATIONS
-
-
-def slow(name):
-    return pytest.param(name, marks=pytest.mark.slow)
 
 
 @pytest.fixture(scope="module", params=CONTINUOUS | DISCRETE)
@@ -137,7 +134,7 @@ def test_moments_are_the_integrals(law):
     assert float(law.std) == pytest.approx(np.sqrt(variance), rel=5e-3, abs=1e-3)
 
 
-@pytest.mark.parametrize("alpha", [0.1, 0.5, 1.0])
+@pytest.mark.parametrize("alpha", quick([0.1, 0.5, 1.0], [0.1]))
 def test_cvar_is_the_mean_of_the_worst_returns(law, alpha):
     fractions = (np.arange(20_000) + 0.5) / 20_000 * alpha
     worst = np.asarray(law.quantile(jnp.asarray(fractions, jnp.float32)), np.float64).mean()
@@ -154,11 +151,7 @@ def test_samples_follow_the_law(law):
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        name if name in ("umnn-cdf", "quantiles", "normal", "affine-atoms") else slow(name)
-        for name in CONTINUOUS | DISCRETE
-    ],
+    "name", quick(CONTINUOUS | DISCRETE, ("umnn-cdf", "quantiles", "normal", "affine-atoms"))
 )
 def test_compiled_views_are_the_eager_ones(name):
     law = Compiled((CONTINUOUS | DISCRETE)[name]())

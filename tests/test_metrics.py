@@ -11,6 +11,8 @@ import pytest
 from scipy import integrate, stats
 
 from law_cases import TrainedMixture, gaussian
+from quick import quick
+from umdqn.agents.algorithms import ALGORITHMS
 from umdqn.errors import InvalidField
 from umdqn.laws.bellman import bellman
 from umdqn.laws.closed import Dirac, GaussianMixture
@@ -216,6 +218,10 @@ PAIRS = [
 ]
 
 
+# Those of the algorithms.
+TRAINED = {(a.metric, a.representation) for a in ALGORITHMS.values()}
+
+
 def test_which_metric_trains_which_representation():
     umnns, quantiles = (
         {"umnn-pdf", "umnn-cdf", "umnn-qf"},
@@ -237,7 +243,7 @@ def test_which_metric_trains_which_representation():
     assert KL(direction="reverse").comparison(Categorical) is None
 
 
-@pytest.mark.parametrize(("name", "representation"), PAIRS)
+@pytest.mark.parametrize(("name", "representation"), quick(PAIRS, TRAINED))
 @pytest.mark.parametrize("sampling", ["random", pytest.param("fixed", marks=pytest.mark.slow)])
 def test_metrics_train_representations(name, representation, sampling):
     """Finite loss and gradient for ordinary and terminal targets; none at the ends of [0, 1]."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import umdqn
+from quick import quick
 from umdqn.envs.catalogue import find, named
 from umdqn.errors import Notice
 from umdqn.runs.domains import estimated_domain
@@ -35,7 +36,7 @@ SETTINGS = {
 }
 
 
-@pytest.fixture(scope="module", params=[1e-6, 1e6])
+@pytest.fixture(scope="module", params=quick([1e-6, 1e6], [1e-6]))
 def scaled(request, tmp_path_factory):
     """Laws that were learned of rewards of some size, and the size."""
     size = request.param

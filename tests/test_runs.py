@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import umdqn
+from quick import quick
 from umdqn.analysis.accuracy import Views, compare
 from umdqn.analysis.exact import exact_laws, optimal_policy
 from umdqn.analysis.reports import accuracy_report, evaluation_report
@@ -148,7 +149,7 @@ def rewrite_metrics(run, text):
 @pytest.mark.parametrize("shift", [0.0, 0.1])
 def test_distances_of_shifted_laws_by_hand(shift):
     """Every exact law moved by 0.1: W1 and the error of the mean are 0.1."""
-    laws = [row[:2] for row in exact_laws(optimal_policy())[:3]]
+    laws = [row[:2] for row in exact_laws(optimal_policy())[:1]]
     z = jnp.linspace(-4, 4, 8_001)
 
     def views(shift):
@@ -198,7 +199,9 @@ def test_divergence_stops_the_run_and_keeps_the_last_good_checkpoint(tmp_path):
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(run.learned))
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", quick([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], [signal.SIGTERM])
+)
 def test_a_signal_to_stop_saves_and_exits_cleanly(number, tmp_path):
     out = tmp_path / "run"
     process = subprocess.Popen(

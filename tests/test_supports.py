@@ -10,6 +10,7 @@ import optax
 import pytest
 
 from chain import made, parts
+from quick import quick
 from umdqn.agents.algorithms import ALGORITHMS
 from umdqn.errors import InvalidField, Notice
 from umdqn.figures.watching import Scene, _laws
@@ -434,7 +435,7 @@ HARD = {
 }
 
 
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", quick(ALGORITHMS, ("umdqn-kl", "umdqn-w", "cdqn")))
 def test_learning_stays_finite(name):
     """Targets beyond the support, points, and rewards of any size; every case follows the last."""
     representation, metric = parts(name)

@@ -285,6 +285,7 @@ def test_a_job_that_always_dies_is_given_up(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_sweep_on_ray_is_the_same_sweep(undisturbed, tmp_path):
     pytest.importorskip("ray")
     first, _ = undisturbed

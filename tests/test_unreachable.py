@@ -24,6 +24,7 @@ def test_an_unreachable_cluster_is_one_line(tmp_path, capsys):
     assert "the Ray cluster knows how many it has" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_something_else_that_listens_is_no_cluster(tmp_path, monkeypatch, capsys):
     pytest.importorskip("ray")
     monkeypatch.setattr("umdqn.sweeps.pools._PATIENCE", 8.0)
