@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from umdqn.agents.algorithms import ALGORITHMS
 from umdqn.loops.machine import available_cores
+from umdqn.runs.build import trains_on_one_core
+from umdqn.runs.configure import configure
 
 HEAVY = {"jax", "matplotlib", "gymnasium", "optax", "equinox", "numpy"}
 SHORT = {
@@ -115,8 +118,11 @@ def test_every_field_in_help_has_a_text_a_default_and_a_range(tmp_path: Path) ->
     assert without <= chosen | {"torso.make", "optimiser.transformation", "env_kwargs", "wrappers"}
 
 
-def test_help_takes_little_time(tmp_path: Path) -> None:
-    """Of the processor: bytecode is compiled by the first of two calls."""
-    tell = "\nimport time\nprint('\\n', time.process_time())"
-    times = [python(called(["train", "--help"]) + tell, tmp_path).split()[-1] for _ in range(2)]
-    assert float(times[-1]) < 0.6
+def test_small_networks_train_on_one_core_and_large_operations_on_all():
+    """As `make bench` measured: 64 cosines, pairs of particles, sums of 200 shares."""
+    shared = {"nc-qr-dqn", "iqn", "fqf", "mmdqn"}
+    for agent in ALGORITHMS:
+        assert trains_on_one_core(configure("grid-world", agent)) == (agent not in shared)
+    assert not trains_on_one_core(configure("grid-world", "dqn", overrides={"seeds": 2}))
+    # The host loop plays while it learns.
+    assert not trains_on_one_core(configure("Acrobot-v1", "dqn", overrides={"loop": "host"}))

@@ -129,12 +129,12 @@ def _resume(options: argparse.Namespace, overrides: dict[str, Any]) -> None:
 
 
 def _choose_cores(config: Any) -> None:
-    """Choose the CPU devices of JAX before it starts: one for one seed, else one per core."""
+    """Choose how JAX uses cores before it starts: one for one small network, else all."""
     from umdqn.loops.machine import keep_compiled_programs, use_all_cores, use_one_core
-    from umdqn.runs.build import is_compiled
+    from umdqn.runs.build import trains_on_one_core
 
     keep_compiled_programs()
-    if config.seeds == 1 and is_compiled(config):
+    if trains_on_one_core(config):
         # Starts JAX, so that the `use_all_cores` of `train_config` has no effect.
         use_one_core()
     else:

@@ -69,6 +69,13 @@ class Normal(Link):
         return jnp.maximum(jnp.exp(self.log_pdf(y)) - y * jnp.exp(log_ndtr(-y)), 0.0)
 
 
+def shape_mean(table: MonotoneTable, link: Link) -> Float[Array, "*laws"]:
+    """Return the mean of `link(G(x))`: `1 - int F` over [-1, 1] trapezoids and tails."""
+    weights, _ = _trapezoid(table)
+    above, below = _tails(table, link)
+    return 1 - product(link.cdf(table.heights), weights) + above - below
+
+
 def shape_moments(
     table: MonotoneTable, link: Link
 ) -> tuple[Float[Array, "*laws"], Float[Array, "*laws"]]:
@@ -76,16 +83,26 @@ def shape_moments(
 
     By the trapezoid rule, plus both tails: the first moment in closed form, the second nearly.
     """
-    intervals, spacing = table.intervals, table.spacing
-    nodes = np.linspace(-1, 1, intervals + 1, dtype=np.float32)
-    weights = np.full(intervals + 1, spacing, np.float32)
-    weights[[0, -1]] /= 2
+    weights, nodes = _trapezoid(table)
     integrals = product(link.cdf(table.heights), np.stack([weights, 2 * weights * nodes], -1))
-    above = link.excess(table.heights[..., -1]) / table.right
-    below = link.excess(-table.heights[..., 0]) / table.left
+    above, below = _tails(table, link)
     mean = 1 - integrals[..., 0] + above - below
     tails = above * (1 + 1 / table.right) + below * (1 + 1 / table.left)
     return mean, 1 - integrals[..., 1] + 2 * tails - mean**2
+
+
+def _trapezoid(table: MonotoneTable) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights of the trapezoid rule on the nodes of a table, and the nodes."""
+    weights = np.full(table.intervals + 1, table.spacing, np.float32)
+    weights[[0, -1]] /= 2
+    return weights, np.linspace(-1, 1, table.intervals + 1, dtype=np.float32)
+
+
+def _tails(table: MonotoneTable, link: Link) -> tuple[Float[Array, "*laws"], Float[Array, "*laws"]]:
+    """Return the expected excess over 1, and that under -1."""
+    above = link.excess(table.heights[..., -1]) / table.right
+    below = link.excess(-table.heights[..., 0]) / table.left
+    return above, below
 
 
 class FlowLaw(TabledLaw):
@@ -103,7 +120,7 @@ class FlowLaw(TabledLaw):
         return cls(table, support, link)
 
     def _shape_mean(self) -> Float[Array, "*laws"]:
-        return shape_moments(self.table, self.link)[0]
+        return shape_mean(self.table, self.link)
 
     def _cdf(self, z: Float[Array, "*points"]) -> Float[Array, "*points"]:
         return self.link.cdf(self.table(self.support.to_unit(z)))

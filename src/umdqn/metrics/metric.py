@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -54,6 +54,9 @@ class Comparison(abc.ABC):
 @dataclasses.dataclass(frozen=True)
 class Metric(Part, abc.ABC):
     """A loss between the predicted law and its Bellman target."""
+
+    large: ClassVar[bool] = False
+    """Whether updates have operations so large that sharing one among cores pays."""
 
     points: Count = 200
     """Returns or quantile fractions that an update compares (N_z, N_tau); unused where laws have

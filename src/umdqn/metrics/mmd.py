@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -21,6 +21,8 @@ from umdqn.specs import Key
 @dataclasses.dataclass(frozen=True)
 class Mmd(Metric):
     """`E k(X, X') - 2 E k(X, Y) + E k(Y, Y')` with `k(x, y) = sum_h exp(-(x - y)^2 / h)`."""
+
+    large: ClassVar[bool] = True
 
     bandwidths: Annotated[tuple[float, ...], Range(above=0)] = (
         1.0,

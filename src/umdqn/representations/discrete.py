@@ -165,6 +165,8 @@ class Quantiles(_FixedFractions):
 class NonCrossingQuantiles(_FixedFractions):
     """Quantiles that rise by a softmax's shares, so that they cannot cross (Zhou et al., 2020)."""
 
+    large: ClassVar[bool] = True
+
     def build(self, features: int, actions: int, key: Key) -> Head:
         outputs = _Outputs(features, actions, self.quantiles + 2, key)
         return _NonCrossingHead(outputs, self.quantiles)

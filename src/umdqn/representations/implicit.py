@@ -36,6 +36,7 @@ class ImplicitRepresentation(Representation, abc.ABC):
     """A representation with a network of the fraction."""
 
     gives: ClassVar[frozenset[View]] = frozenset({"quantile", "mean"})
+    large: ClassVar[bool] = True
 
     cosines: Count = 64
     """Size of the cosine embedding of a fraction."""

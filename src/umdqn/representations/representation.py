@@ -68,6 +68,8 @@ class Representation(Part, abc.ABC):
     """Whether its laws are resolved on their support only."""
     shaped: ClassVar[bool] = True
     """Whether a metric trains the shape of laws, apart from where they lie; else their mean."""
+    large: ClassVar[bool] = False
+    """Whether updates have operations so large that sharing one among cores pays."""
 
     @classmethod
     def fault(cls) -> str | None:

@@ -51,6 +51,12 @@ def is_compiled(config: Config) -> bool:
     return config.loop != "host" and possible
 
 
+def trains_on_one_core(config: Config) -> bool:
+    """Return whether training is fastest where no operation is shared among cores."""
+    large = config.representation.large or config.metric.large
+    return config.seeds == 1 and is_compiled(config) and not large
+
+
 def check_loop(config: Config) -> None:
     """Raise if the environment cannot run in the configured loop."""
     compiled = is_compiled(config)
